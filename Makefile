@@ -1,0 +1,45 @@
+# The two commands of the README, `make demo` and `make test`, need nothing but Debian's Python 3.11:
+# tools/setup makes .venv the first time, and again when pyproject.toml has changed.
+
+BIN := .venv/bin
+CODE := $(shell find src sim bench tests -name '*.py' 2> /dev/null | cut -d/ -f1 | sort -u)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench clean distclean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+
+demo: ## show what Hansard does, in a terminal
+	@tools/setup run
+	@$(BIN)/python -m hansard.demo $(ARGS)
+
+test: ## run the tests; ARGS="-k name" runs some of them
+	@tools/setup dev
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
+
+check: ## lint, formatting, types and the rules of the house, each even when another failed
+	@tools/setup dev
+	@failed=; \
+	run() { echo "check: $$1"; shift; "$$@" || failed=1; }; \
+	run lint $(BIN)/ruff check $(CODE); \
+	run formatting $(BIN)/ruff format --check $(CODE); \
+	run types $(BIN)/mypy $(CODE); \
+	run rules $(BIN)/python -m pytest -q tests/house; \
+	test -z "$$failed"
+
+format: ## rewrite the code as the formatter wants it, and fix what the linter can
+	@tools/setup dev
+	@$(BIN)/ruff check --fix-only $(CODE)
+	@$(BIN)/ruff format $(CODE)
+
+bench: ## measure; ARGS= is passed on
+	@tools/setup run
+	@$(BIN)/python -m bench $(ARGS)
+
+clean: ## remove what tools leave behind
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## that, and .venv
+	rm -rf .venv
