@@ -1,0 +1,122 @@
+"""A part of a batch is the changes that were chosen, exactly as they were, where they were."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hansard.batch import Batch, Change, Flag, Mask, between, build, select, verify
+
+from .strategies import Example, examples, few
+
+BATCH = build(
+    ["a", None, "c", "d"],
+    ["1", "2", None, "4"],
+    [["x", "y"], ["y"], [], ["z"]],
+    connection=7,
+    first_series=50,
+    previous_series=3,
+).stamped(epoch=2, base_offset=100, timestamp=9)
+
+
+def mask_of(*places: int, count: int = 4) -> Mask:
+    mask = np.zeros(count, np.bool_)
+    mask[list(places)] = True
+    return mask
+
+
+def masks(count: int) -> st.SearchStrategy[Mask]:
+    bits = st.lists(st.booleans(), min_size=count, max_size=count)
+    return bits.map(lambda chosen: np.array(chosen, np.bool_))
+
+
+def check_part(whole: Batch, part: Batch, expected: list[Change]) -> None:
+    assert list(part.changes()) == expected
+    assert verify(part.to_bytes()) == part
+    assert len(part) == len(expected)
+    for name in ("epoch", "base_offset", "span", "connection", "previous_series"):
+        assert getattr(part.header, name) == getattr(whole.header, name), name
+    assert part.header.flags & Flag.INTERNAL == whole.header.flags & Flag.INTERNAL
+    carried = {tag.encode() for change in expected for tag in change.tags}
+    if part is not whole:
+        assert set(part.tag_names) == carried
+
+
+@few
+@given(examples(), st.data())
+def test_select_is_what_a_filter_over_the_changes_gives(example: Example, data: st.DataObject) -> None:
+    mask = data.draw(masks(len(example.changes)))
+    part = select(example.batch, mask)
+    check_part(example.batch, part, [change for change, wanted in zip(example.changes, mask, strict=True) if wanted])
+
+
+@few
+@given(examples(), st.data())
+def test_a_part_of_a_part_is_a_part_of_the_whole(example: Example, data: st.DataObject) -> None:
+    first = data.draw(masks(len(example.changes)))
+    part = select(example.batch, first)
+    second = data.draw(masks(len(part)))
+    both = first.copy()
+    both[first] = second
+    assert list(select(part, second).changes()) == list(select(example.batch, both).changes())
+    check_part(example.batch, select(part, second), list(select(example.batch, both).changes()))
+
+
+@few
+@given(examples(), st.data())
+def test_between_is_the_changes_with_those_offsets(example: Example, data: st.DataObject) -> None:
+    base, end = example.batch.header.base_offset, example.batch.header.end_offset
+    near = st.integers(max(base - 2, 0), min(end + 2, (1 << 63) - 1))
+    first, stop = data.draw(near), data.draw(near)
+    part = between(example.batch, first, stop)
+    check_part(example.batch, part, [change for change in example.changes if first <= change.offset < stop])
+
+
+def test_all_of_a_batch_is_the_batch_itself() -> None:
+    assert select(BATCH, mask_of(0, 1, 2, 3)) is BATCH
+    assert between(BATCH, 100, 104) is BATCH
+    assert between(BATCH, 0, 1 << 60) is BATCH
+
+
+def test_nothing_of_a_batch_still_covers_its_offsets() -> None:
+    nothing = select(BATCH, mask_of())
+    assert list(nothing.changes()) == []
+    assert (len(nothing), nothing.header.span, nothing.header.end_offset) == (0, 4, 104)
+    assert nothing.tag_names == []
+    assert verify(nothing.to_bytes()) == nothing
+    assert select(nothing, mask_of(count=0)) is nothing
+    assert between(nothing, 101, 102) is nothing
+
+
+def test_offsets_series_and_times_stay_as_they_were() -> None:
+    part = select(BATCH, mask_of(1, 3))
+    assert part.offsets.tolist() == [101, 103]
+    assert part.series.tolist() == [51, 53]
+    assert part.timestamps.tolist() == [9, 9]
+    assert (part.header.first_series, part.header.previous_series) == (51, 3)
+    assert part.header.end_offset == BATCH.header.end_offset
+
+
+def test_the_dictionary_holds_only_the_tags_that_are_left() -> None:
+    assert select(BATCH, mask_of(1, 2)).tag_names == [b"y"]
+    assert select(BATCH, mask_of(2)).tag_names == []
+    assert b"x" not in select(BATCH, mask_of(1, 2, 3)).to_bytes()
+
+
+def test_a_bitmap_is_dropped_with_the_last_change_that_needed_it() -> None:
+    part = select(BATCH, mask_of(0, 3))
+    assert not part.header.flags & (Flag.NULL_KEYS | Flag.NULL_VALUES)
+    assert select(BATCH, mask_of(1)).header.flags & Flag.NULL_KEYS
+
+
+def test_the_header_has_the_times_of_what_is_left() -> None:
+    batch = build(list("abc"), list("123"), timestamps=[10, 20, 30])
+    part = select(batch, mask_of(1, 2, count=3))
+    assert (part.header.first_timestamp, part.header.last_timestamp) == (20, 30)
+    nothing = select(batch, mask_of(count=3))
+    assert (nothing.header.first_timestamp, nothing.header.last_timestamp) == (10, 10)
+
+
+def test_a_mask_of_another_length_is_the_callers_mistake() -> None:
+    with pytest.raises(AssertionError):
+        select(BATCH, mask_of(count=3))
