@@ -1,0 +1,140 @@
+"""Every crash of a store's life: at each operation of the disk, with many draws of what was lost, recovered again and
+again while recovery itself is interrupted.
+
+`python -m sim.crashes --lives 200` looks at that many lives. A failure names the seed that shows it again.
+"""
+
+import sys
+from collections.abc import Iterator
+from random import Random
+from typing import NamedTuple
+
+from hansard.batch import Batch, tag_name
+from hansard.storage.errors import NoStore
+from hansard.storage.reading import Query
+from hansard.storage.scrub import scrub
+from hansard.storage.store import Store, open_store
+from sim.disk import SimDisk
+from sim.history import BUCKETS, IDENTITY, SETTINGS, TAGS, Content, History, content_of
+
+STEPS = 40
+VIEWS_SHARE = 0.2
+"""Of the crashes, how many are read back in every way; all are read forwards."""
+
+
+class Crash(NamedTuple):
+    """One crash of one life: enough to show it again."""
+
+    life: int
+    at: int
+    draw: int
+
+    def __str__(self) -> str:
+        return f"life {self.life}, crash after operation {self.at}, draw {self.draw}"
+
+
+def lived(life: int, steps: int = STEPS) -> History:
+    history = History(SimDisk(), Random(f"life {life}"))
+    history.live(steps)
+    return history
+
+
+def check_crash(history: History, crash: Crash) -> int:
+    """The crash, then a recovery that may itself be interrupted, any number of times. Returns how often it was."""
+    random = Random(str(crash))
+    process_only = random.random() < 0.2
+    disk = history.disk.restarted(crash.at) if process_only else history.disk.crashed(crash.at, random)
+    possible, interruptions = history.possible(crash.at), 0
+    while random.random() < 0.4:
+        store = reopened(disk, possible, crash)
+        at = random.randint(0, disk.operation_count)
+        if at == disk.operation_count:  # recovery came to its end, so what it found was seen
+            possible = [found(store, possible, crash)]
+            further = History(disk, random, store, possible[0])
+            further.live(random.randrange(4))
+            at = random.randint(further.moments[0].acknowledged or 0, disk.operation_count)
+            possible = further.possible(at)
+        disk = disk.crashed(at, random)
+        interruptions += 1
+    store = reopened(disk, possible, crash)
+    content = found(store, possible, crash)
+    if random.random() < VIEWS_SHARE:
+        check_views(store, content, crash)
+    return interruptions
+
+
+def reopened(disk: SimDisk, possible: list[Content], crash: Crash) -> Store:
+    try:
+        return open_store(disk, expect=IDENTITY, settings=SETTINGS)
+    except NoStore:
+        assert not any(rows for content in possible[:1] for _, rows in content), f"{crash}: the store is gone"
+        return open_store(disk, create=IDENTITY, settings=SETTINGS)
+
+
+def found(store: Store, possible: list[Content], crash: Crash) -> Content:
+    """What the store holds, which must be one of the possible contents."""
+    assert not store.damage, f"{crash}: reports damage: {store.damage}"
+    content = content_of(store)
+    shown = [tuple(rows for _, rows in other) for other in possible]
+    assert tuple(rows for _, rows in content) in shown, f"{crash}: {difference(content, possible)}"
+    return content
+
+
+def check_views(store: Store, content: Content, crash: Crash) -> None:
+    """Every other way of reading gives the same: backwards, by tag, by time; and a scrub finds nothing wrong."""
+    for bucket in range(BUCKETS):
+        rows = content[bucket][1]
+        backwards = [row for batch in store.scan(bucket, Query(descending=True)) for row in _offsets_down(batch)]
+        assert backwards == [row[0] for row in reversed(rows)], f"{crash}: backwards, bucket {bucket}"
+        for tag in TAGS:
+            query = Query(tags=frozenset([tag_name(tag)]))
+            tagged = [change.offset for batch in store.scan(bucket, query) for change in batch.changes()]
+            assert tagged == [row[0] for row in rows if tag in row[4]], f"{crash}: tag {tag}, bucket {bucket}"
+        if rows:
+            time = rows[len(rows) // 2][1]
+            first = next(row[0] for row in rows if row[1] >= time)
+            assert store.offset_since(bucket, time) == first, f"{crash}: by time, bucket {bucket}"
+    report = scrub(store, deep=True)
+    assert not report.damage, f"{crash}: the scrub found {report.damage}"
+    assert report.changes == sum(len(rows) for _, rows in content), f"{crash}: the scrub counts {report.changes}"
+
+
+def _offsets_down(batch: Batch) -> list[int]:
+    offsets: list[int] = batch.offsets.tolist()
+    return offsets[::-1]
+
+
+def difference(content: Content, possible: list[Content]) -> str:
+    """Where the content departs from the least that must be there."""
+    for bucket, ((_, rows), (_, wanted)) in enumerate(zip(content, possible[0], strict=True)):
+        if rows != wanted:
+            have, want = [row[0] for row in rows], [row[0] for row in wanted]
+            return f"bucket {bucket} has offsets {have[:3]}..{have[-3:]}, and at least {want[:3]}..{want[-3:]} is due"
+    return "a state between two moments"
+
+
+def crashes(life: int, history: History, draws: int, every: int = 1) -> Iterator[Crash]:
+    for at in range(life % every, history.disk.operation_count + 1, every):
+        for draw in range(draws):
+            yield Crash(life, at, draw)
+
+
+def main() -> None:
+    lives = int(sys.argv[sys.argv.index("--lives") + 1]) if "--lives" in sys.argv else 20
+    total = interruptions = operations = 0
+    for life in range(lives):
+        history = lived(life)
+        operations += history.disk.operation_count
+        for crash in crashes(life, history, draws=4):
+            interruptions += check_crash(history, crash)
+            total += 1
+        sys.stdout.write(
+            f"\r{life + 1} of {lives} lives, {operations} operations, {total} crashes, "
+            f"{interruptions} of recovery itself: nothing lost "
+        )
+        sys.stdout.flush()
+    sys.stdout.write("\n")
+
+
+if __name__ == "__main__":
+    main()

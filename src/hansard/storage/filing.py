@@ -1,0 +1,173 @@
+"""Filing: copying the journal's entries into segments, so that their journal files can be used again.
+
+For each bucket the entries go to its last segment, or to new ones; the segment is synced, and its index grows by a
+chunk that is not. Nothing of this counts before the manifest names it: a filing that a crash interrupts is done again,
+over the same places, from the same entries.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from hansard.batch import Batch
+
+from .bucket import Entry
+from .disk import Buffer, Disk, File
+from .errors import Corrupt, NotABoundary
+from .extent import TailExtent
+from .index import IndexBuilder, extend_digest, fingerprint
+from .manifest import BucketEntry, Segment, index_path, segment_path
+from .segment import Damage, walk
+from .settings import StoreSettings
+
+RUN_BYTES = 4 << 20
+"""Read and written at a time."""
+
+
+class SegmentWriter:
+    """Appends batches to one bucket's segments, rolling to a new one when one is full."""
+
+    def __init__(self, disk: Disk, settings: StoreSettings, filed: BucketEntry, next_id: int) -> None:
+        self._disk, self._settings = disk, settings
+        self._bucket = filed.bucket
+        self.segments = list(filed.segments)
+        self.next_id = next_id
+        self._file: File | None = None
+        self._builder: IndexBuilder | None = None
+        self._pending: list[Buffer] = []
+        self._written = 0
+
+    def add(self, batch: Batch, fingerprints: frozenset[int] | None) -> None:
+        if self._file is None or self.segments[-1].length >= self._settings.segment_bytes:
+            self._next_segment()
+        assert self._builder is not None
+        marks = fingerprints if fingerprints is not None else {fingerprint(name) for name in batch.tag_names}
+        self._builder.add(batch.header, marks)
+        self._pending += (batch.head, batch.body)
+        self.segments[-1] = _with_batch(self.segments[-1], batch)
+
+    def flush(self) -> None:
+        """Writes what was added, without sync."""
+        if self._file is not None and self._pending:
+            self._file.write(self._written, self._pending)
+            self._written = self.segments[-1].length
+            self._pending = []
+
+    def finish(self) -> None:
+        """Syncs the segment and adds to its index; to be called when all is added."""
+        if self._file is None:
+            return
+        assert self._builder is not None
+        self.flush()
+        self._file.sync()
+        self._file.close()
+        self._file = None
+        index = self._disk.open(index_path(self._bucket, self.segments[-1].id), create=True)
+        index.write(index.size(), [self._builder.chunk()])
+        index.close()
+
+    def abandon(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def _next_segment(self) -> None:
+        self.finish()
+        last = self.segments[-1] if self.segments else None
+        if last is None or last.sealed or last.length >= self._settings.segment_bytes:
+            if last is not None and not last.sealed:
+                self.segments[-1] = sealed(last)
+            self.segments.append(Segment(self.next_id, -1, -1, 0, 0, 0, 0, 0, 0, sealed=False))
+            self.next_id += 1
+            path = segment_path(self._bucket, self.segments[-1].id)
+            folder = path.rpartition("/")[0]
+            self._disk.make_folder(folder)
+            self._file = self._disk.open(path, create=True)
+            self._disk.sync_folder(folder)
+        else:
+            self._file = self._disk.open(segment_path(self._bucket, last.id))
+        current = self.segments[-1]
+        self._written = current.length
+        self._builder = IndexBuilder(current.length, current.digest, self._settings.block_bytes)
+
+
+def _with_batch(segment: Segment, batch: Batch) -> Segment:
+    header, empty = batch.header, segment.length == 0
+    return Segment(
+        segment.id,
+        header.base_offset if empty else segment.base,
+        header.end_offset,
+        segment.length + header.length,
+        header.first_timestamp if empty else segment.first_timestamp,
+        header.last_timestamp,
+        segment.change_count + header.change_count,
+        header.epoch,
+        extend_digest(segment.digest, header),
+        segment.sealed,
+    )
+
+
+def sealed(segment: Segment) -> Segment:
+    return replace(segment, sealed=True)
+
+
+def file_entries(
+    disk: Disk, settings: StoreSettings, filed: BucketEntry, entries: Sequence[Entry], next_id: int
+) -> tuple[BucketEntry, int]:
+    """The bucket with these entries in its segments, all of it on disk; and the next free segment number."""
+    if not entries:
+        return filed, next_id
+    writer = SegmentWriter(disk, settings, filed, next_id)
+    try:
+        for run in runs(filed.bucket, entries):
+            for entry, batch in zip(run.entries, run.fetch(disk), strict=True):
+                if isinstance(batch, Corrupt):
+                    raise batch
+                writer.add(batch, entry.fingerprints)
+            writer.flush()
+        writer.finish()
+    finally:
+        writer.abandon()
+    last = entries[-1]
+    return BucketEntry(filed.bucket, last.end, last.epoch, last.last_timestamp, tuple(writer.segments)), writer.next_id
+
+
+def runs(bucket: int, entries: Sequence[Entry]) -> Iterator[TailExtent]:
+    """Entries that lie together in a file, to be read at once."""
+    start = 0
+    for stop in range(1, len(entries) + 1):
+        first = entries[start]
+        if stop < len(entries):
+            entry = entries[stop]
+            near = entry.position + entry.length - first.position <= RUN_BYTES
+            if entry.file is first.file and near:
+                continue
+        part = tuple(entries[start:stop])
+        yield TailExtent(bucket, first.file, part, first.base, part[-1].end)
+        start = stop
+
+
+def cut_back(disk: Disk, filed: BucketEntry, end: int) -> BucketEntry:
+    """The filed part without anything from `end` on. Files stay as they are: only lengths and lists change."""
+    kept = [segment for segment in filed.segments if segment.base < end]
+    if kept and kept[-1].end > end:
+        kept[-1] = _cut_segment(disk, filed.bucket, kept[-1], end)
+    if not kept:
+        return BucketEntry(filed.bucket, min(end, filed.end), filed.epoch, filed.timestamp, ())
+    last = kept[-1]
+    return BucketEntry(filed.bucket, last.end, last.epoch, last.last_timestamp, tuple(kept))
+
+
+def _cut_segment(disk: Disk, bucket: int, segment: Segment, end: int) -> Segment:
+    """The beginning of a segment, up to the batch that begins at or after `end`. It takes no more batches: what its
+    file and its index hold beyond the cut must never be mistaken for them."""
+    short = Segment(segment.id, -1, -1, 0, 0, 0, 0, 0, 0, sealed=True)
+    for position, item in walk(disk, bucket, segment):
+        if isinstance(item, Damage):
+            path = segment_path(bucket, segment.id)
+            raise Corrupt(path, position, item.length, item.reason, bucket=bucket, first=short.end)
+        if item.header.base_offset >= end:
+            break
+        if item.header.end_offset > end:
+            raise NotABoundary(bucket, end, item.header.base_offset, item.header.end_offset)
+        short = _with_batch(short, item)
+    return short

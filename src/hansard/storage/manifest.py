@@ -1,0 +1,108 @@
+"""The manifest: which segments make up each bucket, and from which journal file on nothing is in them yet.
+
+One file, `manifest`, replaced as a whole. What it names is on disk before it is; what it does not name does not count:
+bytes of a segment past its length, and files that no bucket lists, are leftovers of a crash or of retention.
+
+    0  4  magic "HNSM"
+    4  4  format version
+    8  4  CRC32C of the rest
+    12    MessagePack
+"""
+
+import struct
+from typing import Final
+
+import msgspec
+from crc32c import crc32c
+
+from .disk import Disk
+from .errors import Corrupt, FormatMismatch
+from .identity import replace
+
+PATH: Final = "manifest"
+MAGIC: Final = b"HNSM"
+VERSION: Final = 1
+_HEAD = struct.Struct("<4sII")
+
+
+class Segment(msgspec.Struct, frozen=True, array_like=True):
+    """A file of batches, one after the other, all on disk."""
+
+    id: int
+    base: int
+    """The first offset that it covers."""
+    end: int
+    """The first offset after it."""
+    length: int
+    first_timestamp: int
+    last_timestamp: int
+    change_count: int
+    epoch: int
+    """Of its last batch."""
+    digest: int
+    """CRC32C over its batches' header checksums, in order: it stands for the whole content."""
+    sealed: bool
+    """Not appended to any more."""
+
+
+class Hold(msgspec.Struct, frozen=True, array_like=True):
+    """A reader that retention waits for: nothing from `offset` on is dropped before `expires_at`."""
+
+    name: str
+    bucket: int
+    offset: int
+    expires_at: int
+    """Microseconds since 1970."""
+
+
+class BucketEntry(msgspec.Struct, frozen=True, array_like=True):
+    bucket: int
+    end: int
+    """Where the filed part ends; also when retention has dropped all of it."""
+    epoch: int
+    timestamp: int
+    segments: tuple[Segment, ...]
+
+
+class Manifest(msgspec.Struct, frozen=True, array_like=True):
+    journal: int
+    """The number of the first journal file that is not filed."""
+    next_segment: int
+    buckets: tuple[BucketEntry, ...] = ()
+    holds: tuple[Hold, ...] = ()
+
+
+def segment_path(bucket: int, segment_id: int) -> str:
+    return f"buckets/{bucket:05d}/{segment_id:010d}.segment"
+
+
+def index_path(bucket: int, segment_id: int) -> str:
+    return f"buckets/{bucket:05d}/{segment_id:010d}.index"
+
+
+def save(disk: Disk, manifest: Manifest) -> None:
+    """On disk when this returns."""
+    body = msgspec.msgpack.encode(manifest)
+    replace(disk, PATH, _HEAD.pack(MAGIC, VERSION, crc32c(body)) + body)
+
+
+def load(disk: Disk) -> Manifest | None:
+    try:
+        file = disk.open(PATH, read_only=True)
+    except FileNotFoundError:
+        return None
+    try:
+        data = file.read(0, file.size())
+    finally:
+        file.close()
+    if len(data) < _HEAD.size:
+        raise Corrupt(PATH, 0, len(data), "it is cut short")
+    magic, version, crc = _HEAD.unpack_from(data)
+    if magic != MAGIC:
+        raise Corrupt(PATH, 0, 4, "it does not begin as a manifest does")
+    if version != VERSION:
+        raise FormatMismatch(PATH, version, VERSION)
+    body = data[_HEAD.size :]
+    if crc32c(body) != crc:
+        raise Corrupt(PATH, _HEAD.size, len(body), "its checksum does not match")
+    return msgspec.msgpack.decode(body, type=Manifest)

@@ -1,0 +1,111 @@
+"""Finding out, when a store is opened, what its journal says: the manifest, then the journal's records in order.
+
+What is found at the very end, and no record vouches for, is written once more and synced before anybody may see it: it
+may be in the operating system's memory only, perhaps because a sync failed, and what a reader has once seen must
+not vanish with the next crash. (After a failed sync Linux takes the bytes for written: only writing them again helps.)
+"""
+
+from .bucket import BucketLog
+from .disk import Disk
+from .errors import Corrupt
+from .filing import cut_back
+from .journal import FOLDER, HEADER_BYTES, Journal, JournalFile, live_files
+from .manifest import BucketEntry, Manifest
+from .record import Gap, Kind, Record, scan
+
+
+class Recovery:
+    """The buckets as the journal leaves them, and the damage met on the way."""
+
+    def __init__(self, disk: Disk, manifest: Manifest) -> None:
+        self._disk = disk
+        self.logs = {entry.bucket: BucketLog(entry) for entry in manifest.buckets}
+        self.damage: list[Corrupt] = []
+        self._gap: tuple[JournalFile, Gap] | None = None
+        self._suspects: set[int] = set()
+        """Buckets of which no record has been seen since the last gap."""
+
+    def run(self, journal: Journal, first: int, *, read_only: bool) -> None:
+        live, free = live_files(self._disk, first, read_only=read_only)
+        for place, (file, _) in enumerate(live):
+            known_end = live[place + 1][1] if place + 1 < len(live) else None
+            data = file.file.read(0, file.file.size())
+            found = scan(data, file.number, HEADER_BYTES, known_end)
+            file.end = file.synced = found.end
+            file.last_crc = found.last_crc
+            if known_end is None and not read_only:
+                file.file.write(found.synced, [memoryview(data)[found.synced : found.end]])
+                file.file.sync()
+            journal.files.append(file)
+            for item in found.items:
+                self._apply(item, file)
+        for path, slot in free:
+            if read_only:
+                slot.close()
+            else:
+                journal.add_free(path, slot)
+        self._doubt_suspects()
+
+    def _apply(self, item: Record | Gap, file: JournalFile) -> None:
+        if isinstance(item, Gap):
+            self._gap, self._suspects = (file, item), set(self.logs)
+            self.damage.append(Corrupt(file.path, item.position, item.length, "records cannot be read"))
+            return
+        if item.kind == Kind.MARK:
+            return
+        log = self.logs.setdefault(item.bucket, BucketLog(BucketEntry(item.bucket, 0, 0, 0, ())))
+        self._account_for_gap(log, item)
+        if item.kind == Kind.TRUNCATE:
+            if item.after < log.filed.end:
+                log.filed = cut_back(self._disk, log.filed, item.after)
+            log.truncate_tail(item.after)
+            return
+        if item.problem:
+            self.damage.append(
+                Corrupt(
+                    file.path,
+                    item.position,
+                    item.length,
+                    item.problem,
+                    bucket=item.bucket,
+                    first=item.before,
+                    end=item.after,
+                )
+            )
+        log.append(item, file, with_tags=False)
+
+    def _account_for_gap(self, log: BucketLog, item: Record) -> None:
+        """The first record of a bucket after a gap tells what of it was in there."""
+        if self._gap is None or (log.bucket not in self._suspects and log.end):
+            return
+        self._suspects.discard(log.bucket)
+        if item.before > log.end:
+            file, gap = self._gap
+            log.append_damaged(item.before, file, gap.position, gap.length)
+
+    def _doubt_suspects(self) -> None:
+        if self._gap is None:
+            return
+        file, gap = self._gap
+        for bucket in sorted(self._suspects):
+            log = self.logs[bucket]
+            log.doubt = Corrupt(
+                file.path,
+                gap.position,
+                gap.length,
+                "records that cannot be read may have been this bucket's last",
+                bucket=bucket,
+                first=log.end,
+            )
+
+
+def has_journal_content(disk: Disk) -> bool:
+    """Whether any journal file holds records: then a directory without a manifest has lost it."""
+    for name in disk.list(FOLDER):
+        file = disk.open(f"{FOLDER}/{name}", read_only=True)
+        try:
+            if file.size() > HEADER_BYTES and any(file.read(HEADER_BYTES, file.size())):
+                return True
+        finally:
+            file.close()
+    return False

@@ -1,0 +1,84 @@
+"""The journal's records prove their place: what a crash or an earlier use left behind is never read as the journal."""
+
+from hansard.storage.journal import HEADER_BYTES
+from hansard.storage.record import RECORD_BYTES, Gap, Kind, Record, pack, scan
+from sim.disk import SimDisk
+from tests.storage.stores import batch_at, new_store, offsets, reopen
+
+NUMBER = 7
+BASES = (11, 14, 17, 21)
+"""Offsets at which a batch of three changes has the same size each."""
+
+
+def journal_of(*lengths_synced: int) -> bytes:
+    """A file's bytes with one batch of three changes per record, each saying how far the file was synced."""
+    data, crc = b"", 0
+    for place, synced in enumerate(lengths_synced):
+        batch = batch_at(BASES[place], 3)
+        record = Record(Kind.BATCH, 0, BASES[place], BASES[place] + 3, len(data), batch.length, 0, batch)
+        head, crc = pack(record, NUMBER, synced, crc)
+        data += head + batch.to_bytes()
+    return data
+
+
+SIZE = RECORD_BYTES + batch_at(BASES[0], 3).length
+
+
+def bases(data: bytes, **known: int) -> list[object]:
+    found = scan(data, NUMBER, 0, **known)
+    return [item.before if isinstance(item, Record) else item for item in found.items]
+
+
+def broken(data: bytes, position: int) -> bytes:
+    return data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :]
+
+
+def test_records_follow_each_other_to_the_end() -> None:
+    data = journal_of(0, 0, 0)
+    assert bases(data) == [11, 14, 17]
+    assert bases(data + bytes(500)) == [11, 14, 17]
+    assert scan(data + bytes(500), NUMBER, 0).end == len(data)
+
+
+def test_a_torn_record_ends_the_journal_and_takes_what_is_behind_it_along() -> None:
+    data = journal_of(0, 0, 0, 0)
+    for position in (SIZE + 10, SIZE + RECORD_BYTES + 10, SIZE + RECORD_BYTES + 200):
+        assert bases(broken(data, position)) == [11]
+        assert scan(broken(data, position), NUMBER, 0).end == SIZE
+
+
+def test_a_bad_record_that_a_later_one_vouches_for_is_damage() -> None:
+    data = journal_of(0, 0, 2 * SIZE, 0)
+    assert bases(broken(data, SIZE + 10)) == [11, Gap(SIZE, SIZE), 17, 21]
+    found = scan(broken(data, SIZE + RECORD_BYTES + 200), NUMBER, 0)
+    assert [bool(item.problem) for item in found.items if isinstance(item, Record)] == [False, True, False, False]
+
+
+def test_a_bad_record_before_the_known_end_of_a_file_is_damage() -> None:
+    data = journal_of(0, 0, 0)
+    assert bases(broken(data, 2 * SIZE + 10), known_end=len(data)) == [11, 14, Gap(2 * SIZE, SIZE)]
+
+
+def test_a_record_of_another_file_or_place_is_none() -> None:
+    data = journal_of(0, 0)
+    assert scan(data, NUMBER + 1, 0).items == []
+    assert scan(bytes(8) + data, NUMBER, 8).items == []
+
+
+def test_a_record_that_a_crash_left_behind_a_lost_one_does_not_come_back_when_that_one_is_replaced() -> None:
+    """Two records of one group; the first is lost and the second survives. The next append fills the first's place
+    exactly, so that the second follows it again, whole and of the right file: only the chain tells."""
+    disk = SimDisk()
+    store = new_store(disk)
+    store.append([(0, batch_at(11, 3)), (0, batch_at(14, 3))])
+    store.close()
+    file = disk.open("journal/00.journal")
+    second = file.read(HEADER_BYTES + SIZE, SIZE)
+    file.write(HEADER_BYTES, [bytes(SIZE)])  # as if it had never reached the disk
+    file.write(HEADER_BYTES + 2 * SIZE, [bytes(RECORD_BYTES)])  # nor the mark that vouches for both
+    store = reopen(disk)
+    assert offsets(store) == []
+    store.append([(0, batch_at(11, 3, time=9))])
+    store.close()
+    file.write(HEADER_BYTES + SIZE, [second])  # the mark of the new one had not reached the disk either
+    assert offsets(reopen(disk)) == [11, 12, 13]
