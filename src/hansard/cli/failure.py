@@ -1,0 +1,52 @@
+"""What becomes of an error: one line on stderr and exit code 1, where the user can do something about it.
+
+Anything else is a mistake of ours and shows its traceback. Usage errors are Typer's, with exit code 2.
+"""
+
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+"""As a shell reports a command that was ended by SIGINT, or by SIGPIPE."""
+
+
+def fail(message: str, code: int = 1) -> typer.Exit:
+    """Says why on stderr; to be raised."""
+    typer.echo(f"hansard: {' '.join(message.split())}", err=True)
+    return typer.Exit(code)
+
+
+def known_errors() -> tuple[type[Exception], ...]:
+    """Errors that say what to do next. A room that is not loaded cannot have raised one, and stays unloaded."""
+    if "hansard.embedded" not in sys.modules:
+        return (OSError,)
+    from hansard.batch import BatchError  # noqa: PLC0415
+    from hansard.embedded import LogError  # noqa: PLC0415
+    from hansard.storage.errors import StorageError  # noqa: PLC0415
+
+    return (BatchError, LogError, StorageError, OSError)
+
+
+class Commands(TyperGroup):
+    """The outermost group: the errors of every command pass here."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Whoever read our output has enough. Nothing more may be written, not even by the interpreter at its end.
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(PIPE_CLOSED) from None
+        except KeyboardInterrupt:
+            raise fail("interrupted", INTERRUPTED) from None
+        except known_errors() as error:
+            raise fail(str(error)) from error
+        return result
