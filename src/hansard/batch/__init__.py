@@ -8,17 +8,17 @@ This room imports nothing of ours, does no IO and reads no clock.
 """
 
 from .arrow import SCHEMA, from_arrow, to_arrow
-from .batch import Batch, Mask, reopen, trust
+from .batch import Batch, Int64s, Mask, reopen, trust
 from .builder import Builder, Text, build, change_bytes, tag_name
 from .change import Change
 from .errors import BatchError, LimitExceeded, Malformed
 from .header import HEADER_BYTES, MAGIC, Flag, Header
 from .header import check as check_header
 from .keyhash import bucket_of, key_hash
-from .limits import BATCH_BYTES_MAX
+from .limits import BATCH_BYTES_MAX, SPAN_MAX
 from .match import bucket_mask, key_mask, tag_mask
 from .merge import merge
-from .select import between, select
+from .select import Part, between, gather, select
 from .verification import check_hashes, verify
 
 __all__ = [
@@ -26,15 +26,18 @@ __all__ = [
     "HEADER_BYTES",
     "MAGIC",
     "SCHEMA",
+    "SPAN_MAX",
     "Batch",
     "BatchError",
     "Builder",
     "Change",
     "Flag",
     "Header",
+    "Int64s",
     "LimitExceeded",
     "Malformed",
     "Mask",
+    "Part",
     "Text",
     "between",
     "bucket_mask",
@@ -44,6 +47,7 @@ __all__ = [
     "check_hashes",
     "check_header",
     "from_arrow",
+    "gather",
     "key_hash",
     "key_mask",
     "merge",

@@ -165,33 +165,23 @@ def segment_extent(
     """The blocks to fetch, None if no block will do; `hits` are those that may hold what is wanted (None: all)."""
     blocks = len(index.positions)
     here = index.block_of(offset - 1 if backwards else offset)
+    step = -1 if backwards else 1
     if hits is None:
-        first = stop = here
-        last_possible = 0 if backwards else blocks - 1
+        hits, place = np.arange(blocks, dtype=np.uint32), here
+    elif backwards:
+        place = int(np.searchsorted(hits, here, side="right")) - 1
     else:
-        place = int(np.searchsorted(hits, here, side="right" if backwards else "left")) - (1 if backwards else 0)
-        if not 0 <= place < len(hits):
-            return None
-        first = stop = int(hits[place])
-        last_possible = _run_end(hits, place, backwards=backwards)
-    stop += 1
-    while True:
-        wider = (first - 1, stop) if backwards else (first, stop + 1)
-        beyond = first - 1 < last_possible if backwards else stop > last_possible
-        if beyond:
-            break
-        low, high = index.bounds(*wider)
+        place = int(np.searchsorted(hits, here, side="left"))
+    if not 0 <= place < len(hits):
+        return None
+    first = last = int(hits[place])
+    while 0 <= place + step < len(hits) and int(hits[place + step]) == int(hits[place]) + step:
+        place += step
+        low, high = index.bounds(min(first, int(hits[place])), max(last, int(hits[place])) + 1)
         if high - low > byte_count:
             break
-        first, stop = wider
+        first, last = min(first, int(hits[place])), max(last, int(hits[place]))
+    stop = last + 1
     low, high = index.bounds(first, stop)
     end = segment.end if stop >= blocks else int(index.offsets[stop])
     return SegmentExtent(bucket, segment, low, high - low, int(index.offsets[first]), end)
-
-
-def _run_end(hits: Fingerprints, place: int, *, backwards: bool) -> int:
-    """The last block of the run of neighbours that begins at a place of the hits."""
-    step = -1 if backwards else 1
-    while 0 <= place + step < len(hits) and int(hits[place + step]) == int(hits[place]) + step:
-        place += step
-    return int(hits[place])

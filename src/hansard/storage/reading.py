@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hansard.batch import Batch, Change, Flag, between, select, tag_mask
+from hansard.batch import SPAN_MAX, Batch, Change, Flag, Int64s, Part, gather, tag_mask
 
 from .bucket import BucketLog
 from .errors import Corrupt, Trimmed
@@ -16,8 +16,14 @@ from .segment import missing
 from .shelf import Shelf
 
 FIRST_EXTENT_BYTES = 128 << 10
-EXTENT_BYTES_MAX = 1 << 20
-"""A page that wants more reads more at a time, up to this: large enough for the disk, small enough for the cache."""
+GATHERED_CHANGES = 1_000
+"""Parts of batches are gathered into one of about this many changes."""
+CHANGE_BYTES = 24
+"""What a change takes of a page beside its key and value."""
+UNLIMITED = 1 << 62
+EXTENT_BYTES_MAX = 4 << 20
+"""A page that wants more reads more at a time, up to this: finding and fetching an extent costs as much as a batch, and
+what a filter leaves of an extent is gathered into one."""
 
 
 class Query(NamedTuple):
@@ -58,26 +64,30 @@ class Page(NamedTuple):
 def read(shelf: Shelf, log: BucketLog, query: Query) -> Page:
     """One page. Raises Trimmed for what is no longer there, and Corrupt where damage lies at the very beginning; a
     page that would run into damage ends before it."""
-    return _page(shelf, log, query, min(FIRST_EXTENT_BYTES, query.bytes_max), once=False)
+    reader, start, end = _begin(shelf, log, query)
+    byte_count = min(FIRST_EXTENT_BYTES, query.bytes_max)
+    while not reader.is_done:
+        reader.step(byte_count)
+        byte_count = min(4 * byte_count, EXTENT_BYTES_MAX)
+    at_end = reader.high >= end and log.doubt is None
+    return Page(reader.taken(), reader.low, reader.high, reader.low <= start, at_end, query.descending)
 
 
 def scan(shelf: Shelf, log: BucketLog, query: Query) -> Iterator[Batch]:
-    """All that a query asks for, an extent at a time: what the caller lets go of is not held."""
-    while True:
-        page = _page(shelf, log, query, EXTENT_BYTES_MAX, once=True)
-        yield from page.batches
-        if query.descending:
-            if page.at_start or page.first <= (query.first or 0):
-                return
-            query = query._replace(end=page.first)
-        else:
-            if page.at_end or (query.end is not None and page.end >= query.end):
-                return
-            query = query._replace(first=page.end)
-        del page
+    """All that a query asks for and is there when it begins, an extent at a time: what the caller lets go of is not
+    held. Damage is raised when the scan comes to it."""
+    reader, _, _ = _begin(shelf, log, query._replace(bytes_max=UNLIMITED))
+    while not reader.is_done:
+        reader.step(EXTENT_BYTES_MAX)
+        yield from reader.taken()
+        if reader.met is not None:
+            raise reader.met
+    if log.doubt is not None and query.end is None:
+        raise log.doubt
 
 
-def _page(shelf: Shelf, log: BucketLog, query: Query, byte_count: int, *, once: bool) -> Page:
+def _begin(shelf: Shelf, log: BucketLog, query: Query) -> tuple["_Reader", int, int]:
+    """A reader for what there is of a query, and the bounds of the log."""
     with shelf.lock:
         start, end, doubt = log.start, log.end, log.doubt
     first = start if query.first is None else query.first
@@ -87,9 +97,7 @@ def _page(shelf: Shelf, log: BucketLog, query: Query, byte_count: int, *, once: 
     if doubt is not None and query.end is None and (query.descending or first >= end):
         raise doubt
     first = max(first, start)
-    reader = _Reader(shelf, log, query, first, max(first, stop))
-    low, high = reader.run(byte_count, once=once)
-    return Page(reader.batches, low, high, low <= start, high >= end and doubt is None, query.descending)
+    return _Reader(shelf, log, query, first, max(first, stop)), start, end
 
 
 class _Reader:
@@ -102,32 +110,44 @@ class _Reader:
         self.high = self.low
         """Every offset between these two is settled."""
         self.batches: list[Batch] = []
+        self.is_full = False
+        self.met: Corrupt | None = None
+        """Damage that the page ends before."""
+        self._parts: list[Part] = []
+        self._part_changes = 0
         self.changes_left, self.bytes_left = query.changes_max, query.bytes_max
         self.wanted = Wanted(frozenset(map(fingerprint, query.tags)), query.every)
         self._hits: tuple[Segment, Fingerprints] | None = None
 
-    def run(self, byte_count: int, *, once: bool) -> tuple[int, int]:
-        """Reads until the page is full or the bounds are reached, or one extent if it shall be `once`; the offsets
-        that are settled then. It begins with an extent of `byte_count`."""
-        while self.low > self.first if self.query.descending else self.high < self.end:
-            extent = self._next_extent(self.low if self.query.descending else self.high, byte_count)
-            if self._trimmed_since():
-                break
-            if extent is None or extent.end <= self.first or extent.first >= self.end:
-                return self.first, self.end
-            try:
-                full = self._take(extent)
-            except Moved:
-                self._check_still_listed(extent)
-                continue
-            except Corrupt:
-                if not self.batches:
-                    raise
-                break
-            if full or once or not self.changes_left:
-                break
-            byte_count = min(4 * byte_count, EXTENT_BYTES_MAX)
-        return self.low, self.high
+    @property
+    def is_done(self) -> bool:
+        """The page is full, the bounds are reached, or there is damage in the way."""
+        settled = self.low <= self.first if self.query.descending else self.high >= self.end
+        return settled or self.is_full or self.met is not None
+
+    def step(self, byte_count: int) -> None:
+        """Reads the next extent, of about so many bytes. Damage is raised if it is the first thing that is met."""
+        extent = self._next_extent(self.low if self.query.descending else self.high, byte_count)
+        if self._trimmed_since():
+            self.is_full = True
+            return
+        if extent is None or extent.end <= self.first or extent.first >= self.end:
+            self.low, self.high = self.first, self.end
+            return
+        try:
+            self.is_full = self._take(extent) or not self.changes_left
+        except Moved:
+            self._check_still_listed(extent)
+        except Corrupt as error:
+            if not self.batches and not self._parts:
+                raise
+            self.met = error
+
+    def taken(self) -> list[Batch]:
+        """The batches read so far, which are the caller's from now on."""
+        self.flush()
+        batches, self.batches = self.batches, []
+        return batches
 
     def _next_extent(self, at: int, byte_count: int) -> Extent | None:
         backwards = self.query.descending
@@ -160,7 +180,7 @@ class _Reader:
         if self.query.descending:
             self.first = max(self.first, start)
             return False
-        if start > self.high and not self.batches:
+        if start > self.high and not self.batches and not self._parts:
             raise Trimmed(self.log.bucket, self.high, start)
         return start > self.high
 
@@ -178,8 +198,7 @@ class _Reader:
         if self.query.descending:
             for batch in reversed(list(fetched)):
                 if isinstance(batch, Corrupt):
-                    if (batch.first or 0) < self.low:
-                        raise batch
+                    self._meet(batch, self.first, self.low)
                 elif batch.header.base_offset < self.low:
                     least = max(batch.header.base_offset, self.first)
                     self.low = self._add(batch, least, self.low)
@@ -189,8 +208,7 @@ class _Reader:
             return False
         for batch in fetched:
             if isinstance(batch, Corrupt):
-                if batch.end is None or batch.end > self.high:
-                    raise batch
+                self._meet(batch, self.high, self.end)
             elif batch.header.end_offset > self.high:
                 most = min(batch.header.end_offset, self.end)
                 self.high = self._add(batch, self.high, most)
@@ -199,47 +217,87 @@ class _Reader:
         self.high = max(min(extent.end, self.end), self.high)
         return False
 
+    def _meet(self, damage: Corrupt, first: int, end: int) -> None:
+        """Damage matters where it lies among what is still to be read."""
+        if (damage.first or 0) < end and (damage.end is None or damage.end > first):
+            raise damage
+
     def _add(self, batch: Batch, first: int, end: int) -> int:
         """Adds what is wanted of a batch between two offsets; how far that came before the page was full: `end` (or
         `first` for a descending read) if it never was."""
         done, backwards = (first, True) if self.query.descending else (end, False)
         if batch.header.flags & Flag.INTERNAL:
             return done
-        if not self.changes_left:
-            return end if backwards else first
-        part = between(batch, first, end)
-        if self.query.tags:
-            mask = tag_mask(part, self.query.tags, every=self.query.every)
-            if mask is None:
-                return done
-            part = select(part, mask)
-        if not len(part):
+        places = self._wanted_places(batch, first, end)
+        if places is None:
             return done
-        room = _fitting(part, self.changes_left, self.bytes_left, at_least_one=not self.batches, backwards=backwards)
-        if not room:
-            return end if backwards else first
-        if room < len(part):
-            chosen = np.zeros(len(part), np.bool_)
-            chosen[-room:] = True
-            part = select(part, chosen if backwards else chosen[::-1])
-            done = int(part.offsets[0]) if backwards else int(part.offsets[-1]) + 1
-        self.batches.append(part)
-        self.changes_left -= len(part)
-        self.bytes_left -= part.length
+        room = self._room(batch, places, backwards=backwards)
+        if room < len(places):
+            if not room:
+                return end if backwards else first
+            places = places[-room:] if backwards else places[:room]
+            offsets = batch.offsets[places[[0, -1]]]
+            done = int(offsets[0]) if backwards else int(offsets[-1]) + 1
+        self._keep(batch, places)
         return done
 
+    def _wanted_places(self, batch: Batch, first: int, end: int) -> Int64s | None:
+        """The places in a batch of the changes that are asked for; None if there is none."""
+        header = batch.header
+        if self.query.tags:
+            mask = tag_mask(batch, self.query.tags, every=self.query.every)
+            if mask is None:
+                return None
+            places = mask.nonzero()[0]
+        else:
+            places = np.arange(header.change_count)
+        if first > header.base_offset or end < header.end_offset:
+            low, high = np.searchsorted(batch.offsets[places], (first, end))
+            places = places[low:high]
+        return places if len(places) else None
 
-def _fitting(batch: Batch, changes_max: int, bytes_max: int, *, at_least_one: bool, backwards: bool) -> int:
-    """How many changes of a batch, from its beginning or from its end, fit into what is left of a page."""
-    if len(batch) <= changes_max and batch.length <= bytes_max:
-        return len(batch)
-    if not at_least_one and batch.length > bytes_max:
-        return 0  # a page ends between batches if it can
-    fixed = 24
-    sizes = np.diff(batch.key_ends) + np.diff(batch.value_ends) + fixed
-    ends = np.cumsum(sizes[::-1] if backwards else sizes)
-    count = min(int(np.searchsorted(ends, bytes_max, side="right")), changes_max)
-    return max(count, 1) if at_least_one and changes_max else count
+    def _keep(self, batch: Batch, places: Int64s) -> None:
+        """Whole batches as they are; of others the parts are gathered."""
+        whole = len(places) == len(batch)
+        if whole or (self._parts and self._parts_span(batch) > SPAN_MAX):
+            self.flush()
+        if whole:
+            self.batches.append(batch)
+        else:
+            self._parts.append(Part(batch, places))
+            self._part_changes += len(places)
+            if self._part_changes >= GATHERED_CHANGES:
+                self.flush()
+
+    def _parts_span(self, batch: Batch) -> int:
+        other, header = self._parts[0].batch.header, batch.header
+        return max(other.end_offset, header.end_offset) - min(other.base_offset, header.base_offset)
+
+    def flush(self) -> None:
+        """What is in parts so far becomes a batch."""
+        if self._parts:
+            self.batches.append(gather(self._parts[::-1] if self.query.descending else self._parts))
+            self._parts, self._part_changes = [], 0
+
+    def _room(self, batch: Batch, places: Int64s, *, backwards: bool) -> int:
+        """How many of these changes, from the first or from the last on, fit into what is left of the page."""
+        if len(places) <= self.changes_left and batch.length <= self.bytes_left:
+            self._take_room(len(places), batch.length * len(places) // len(batch))
+            return len(places)
+        sizes = np.diff(batch.key_ends)[places] + np.diff(batch.value_ends)[places] + CHANGE_BYTES
+        ends = np.cumsum(sizes[::-1] if backwards else sizes)
+        room = min(int(np.searchsorted(ends, self.bytes_left, side="right")), self.changes_left)
+        if not self.batches and not self._parts and self.changes_left:
+            room = max(room, 1)
+        elif room < min(len(places), self.changes_left) and len(places) == len(batch):
+            room = 0  # a page ends between whole batches if it can
+        if room:
+            self._take_room(room, int(ends[room - 1]))
+        return room
+
+    def _take_room(self, changes: int, byte_count: int) -> None:
+        self.changes_left -= changes
+        self.bytes_left -= byte_count
 
 
 def offset_since(shelf: Shelf, log: BucketLog, timestamp: int) -> int:
