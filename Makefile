@@ -5,7 +5,7 @@ BIN := .venv/bin
 CODE := $(shell find src sim bench tests -name '*.py' 2> /dev/null | cut -d/ -f1 | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench clean distclean
+.PHONY: help demo test check format bench crashes fuzz clean distclean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -36,6 +36,14 @@ format: ## rewrite the code as the formatter wants it, and fix what the linter c
 bench: ## measure; ARGS= is passed on
 	@tools/setup run
 	@$(BIN)/python -m bench $(ARGS)
+
+crashes: ## crash LIVES=50 stores after every operation of their disk; the plain tests look at fewer
+	@tools/setup dev
+	@$(BIN)/python -m sim.crashes --lives $(or $(LIVES),50)
+
+fuzz: ## feed SECONDS=60 of damaged bytes to the batch reader
+	@tools/setup dev
+	@$(BIN)/python -m tests.batch.fuzz --seconds $(or $(SECONDS),60)
 
 clean: ## remove what tools leave behind
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

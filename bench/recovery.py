@@ -26,13 +26,9 @@ def journal_bytes(path: Path, *, cold: bool) -> list[tuple[Path, int]]:
     return files
 
 
-def read_raw(files: list[tuple[Path, int]]) -> None:
-    for name, size in files:
-        descriptor = os.open(name, os.O_RDONLY)
-        position = 0
-        while position < size:
-            position += len(os.pread(descriptor, 1 << 20, position))
-        os.close(descriptor)
+def read_raw(files: list[tuple[Path, int]]) -> int:
+    """The journal's bytes, all of them in memory at the end."""
+    return sum(len(content) for content in [name.read_bytes() for name, _ in files])
 
 
 def measure() -> list[Row]:

@@ -6,6 +6,9 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+NO_TARGET = "none"
+"""For a figure that is worth seeing and that nothing was promised of."""
+
 
 class Row(NamedTuple):
     claim: str
@@ -17,5 +20,6 @@ class Row(NamedTuple):
 def show(rows: Iterable[Row]) -> None:
     table = Table("claim", "measured", "target", "")
     for row in rows:
-        table.add_row(row.claim, row.measured, row.target, "[green]ok" if row.ok else "[red]missed")
+        verdict = "" if row.target == NO_TARGET else "[green]ok" if row.ok else "[red]missed"
+        table.add_row(row.claim, row.measured, row.target, verdict)
     Console().print(table)

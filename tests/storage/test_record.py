@@ -1,7 +1,7 @@
 """The journal's records prove their place: what a crash or an earlier use left behind is never read as the journal."""
 
 from hansard.storage.journal import HEADER_BYTES
-from hansard.storage.record import RECORD_BYTES, Gap, Kind, Record, pack, scan
+from hansard.storage.record import RECORD_BYTES, Gap, Kind, Record, Scan, Window, pack, scan
 from sim.disk import SimDisk
 from tests.storage.stores import batch_at, new_store, offsets, reopen
 
@@ -24,8 +24,13 @@ def journal_of(*lengths_synced: int) -> bytes:
 SIZE = RECORD_BYTES + batch_at(BASES[0], 3).length
 
 
-def bases(data: bytes, **known: int) -> list[object]:
-    found = scan(data, NUMBER, 0, **known)
+def scanned(data: bytes, number: int = NUMBER, start: int = 0, known_end: int | None = None) -> Scan:
+    window = Window(lambda position, length: data[position : position + length], len(data))
+    return scan(window, number, start, known_end)
+
+
+def bases(data: bytes, known_end: int | None = None) -> list[object]:
+    found = scanned(data, known_end=known_end)
     return [item.before if isinstance(item, Record) else item for item in found.items]
 
 
@@ -37,20 +42,20 @@ def test_records_follow_each_other_to_the_end() -> None:
     data = journal_of(0, 0, 0)
     assert bases(data) == [11, 14, 17]
     assert bases(data + bytes(500)) == [11, 14, 17]
-    assert scan(data + bytes(500), NUMBER, 0).end == len(data)
+    assert scanned(data + bytes(500)).end == len(data)
 
 
 def test_a_torn_record_ends_the_journal_and_takes_what_is_behind_it_along() -> None:
     data = journal_of(0, 0, 0, 0)
     for position in (SIZE + 10, SIZE + RECORD_BYTES + 10, SIZE + RECORD_BYTES + 200):
         assert bases(broken(data, position)) == [11]
-        assert scan(broken(data, position), NUMBER, 0).end == SIZE
+        assert scanned(broken(data, position)).end == SIZE
 
 
 def test_a_bad_record_that_a_later_one_vouches_for_is_damage() -> None:
     data = journal_of(0, 0, 2 * SIZE, 0)
     assert bases(broken(data, SIZE + 10)) == [11, Gap(SIZE, SIZE), 17, 21]
-    found = scan(broken(data, SIZE + RECORD_BYTES + 200), NUMBER, 0)
+    found = scanned(broken(data, SIZE + RECORD_BYTES + 200))
     assert [bool(item.problem) for item in found.items if isinstance(item, Record)] == [False, True, False, False]
 
 
@@ -61,8 +66,8 @@ def test_a_bad_record_before_the_known_end_of_a_file_is_damage() -> None:
 
 def test_a_record_of_another_file_or_place_is_none() -> None:
     data = journal_of(0, 0)
-    assert scan(data, NUMBER + 1, 0).items == []
-    assert scan(bytes(8) + data, NUMBER, 8).items == []
+    assert scanned(data, NUMBER + 1).items == []
+    assert scanned(bytes(8) + data, start=8).items == []
 
 
 def test_a_record_that_a_crash_left_behind_a_lost_one_does_not_come_back_when_that_one_is_replaced() -> None:

@@ -111,6 +111,13 @@ def test_a_descending_page_begins_with_the_newest_change() -> None:
     assert [change.offset for change in page.changes()] == [294, 293, 292, 291, 290]
 
 
+def test_a_scan_takes_as_many_changes_as_it_is_told_or_all() -> None:
+    store = new_store()
+    fill(store, 0, 300)
+    assert len(offsets(store)) == 300
+    assert offsets(store, Query(changes_max=100)) == list(range(100))
+
+
 def test_a_read_between_two_offsets_gives_just_those() -> None:
     store = new_store()
     fill(store, 0, 300)

@@ -35,7 +35,7 @@ class Query(NamedTuple):
     every: bool = False
     """All of the tags, not any."""
     descending: bool = False
-    changes_max: int = 1_000_000
+    changes_max: int = UNLIMITED
     bytes_max: int = 8 << 20
     """A page holds at least one change, and stops before this many bytes of batches if it can."""
 

@@ -9,7 +9,7 @@ one's `synced` was on disk and is damaged; a bad record that nobody vouches for 
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -19,6 +19,7 @@ from hansard.batch import Batch, Malformed, reopen
 
 MAGIC: Final = b"HNSR"
 RECORD_BYTES: Final = 64
+WINDOW_BYTES: Final = 1 << 20
 _PACKED = struct.Struct("<4sQIIIqqIIIIII")
 _CRC_POSITION: Final = 56
 _CRC = struct.Struct("<I")
@@ -97,48 +98,68 @@ class _Found(NamedTuple):
     previous_crc: int
 
 
-def _unpack(data: bytes, position: int, number: int) -> _Found | None:
-    """The record at a position, if one of this file lies there: whole, and written for this very place."""
-    if len(data) - position < RECORD_BYTES:
-        return None
-    fields = _PACKED.unpack_from(data, position)
-    magic, file, kind, place, synced, before, after, bucket, length, content_crc, previous_crc, crc, _ = fields
-    if magic != MAGIC or file != number or place != position:
-        return None
-    if crc32c(memoryview(data)[position : position + _CRC_POSITION]) != crc:
-        return None
-    return _Found(Record(kind, bucket, before, after, position, length, crc), synced, content_crc, previous_crc)
+class Window:
+    """A file seen through a piece of it at a time. Pieces are small enough for the allocator to use the same memory
+    again, which a file read at once is not, and that costs more than the reading."""
+
+    def __init__(self, read: Callable[[int, int], bytes], size: int) -> None:
+        self._read = read
+        self.size = size
+        self.data = b""
+        self.start = 0
+
+    def at(self, position: int, length: int) -> int:
+        """Where in `data` this place of the file lies, with so many bytes from there on, if the file has them."""
+        if position < self.start or position + length > self.start + len(self.data):
+            self.data = b""
+            self.data, self.start = self._read(position, max(length, WINDOW_BYTES)), position
+        return position - self.start
 
 
-def scan(data: bytes, number: int, start: int, known_end: int | None = None) -> Scan:
+def scan(window: Window, number: int, start: int, known_end: int | None = None) -> Scan:
     """All the records of a file from `start` on; `known_end` where a later file tells how far this one was synced."""
     items: list[Record | Gap] = []
     position, last_crc, after_gap, synced = start, 0, False, start
-    limit = len(data) if known_end is None else known_end
+    limit = window.size if known_end is None else known_end
     while position < limit:
-        found = _unpack(data, position, number)
+        found = _unpack(window, position, number)
         if found is not None and (after_gap or found.previous_crc == last_crc):
-            record = _with_batch(found, data)
+            record = _with_batch(found, window)
             end = position + RECORD_BYTES + record.length
-            if not record.problem or (end <= limit and _vouched(data, position, number, known_end)):
+            if not record.problem or (end <= limit and _vouched(window, position, number, known_end)):
                 items.append(record)
                 position, last_crc, after_gap, synced = end, record.crc, False, found.synced
                 continue
-        if not _vouched(data, position, number, known_end):
+        if not _vouched(window, position, number, known_end):
             break
-        following = next(_later(data, position, number), None)
+        following = next(_later(window, position, number), None)
         stop = limit if following is None else following.record.position
         items.append(Gap(position, stop - position))
         position, after_gap = stop, True
     return Scan(items, position, last_crc, synced)
 
 
-def _with_batch(found: _Found, data: bytes) -> Record:
+def _unpack(window: Window, position: int, number: int) -> _Found | None:
+    """The record at a position, if one of this file lies there: whole, and written for this very place."""
+    place = window.at(position, RECORD_BYTES)
+    if len(window.data) - place < RECORD_BYTES:
+        return None
+    fields = _PACKED.unpack_from(window.data, place)
+    magic, file, kind, written_at, synced, before, after, bucket, length, content_crc, previous_crc, crc, _ = fields
+    if magic != MAGIC or file != number or written_at != position:
+        return None
+    if crc32c(memoryview(window.data)[place : place + _CRC_POSITION]) != crc:
+        return None
+    return _Found(Record(kind, bucket, before, after, position, length, crc), synced, content_crc, previous_crc)
+
+
+def _with_batch(found: _Found, window: Window) -> Record:
     record = found.record
     if record.kind != Kind.BATCH:
         return record
     try:
-        batch = reopen(data, record.position + RECORD_BYTES)
+        place = window.at(record.position, RECORD_BYTES + record.length) + RECORD_BYTES
+        batch = reopen(window.data, place)
     except Malformed as error:
         return record._replace(problem=str(error))
     if batch.header.crc != found.content_crc or batch.length != record.length:
@@ -146,17 +167,24 @@ def _with_batch(found: _Found, data: bytes) -> Record:
     return record._replace(batch=batch)
 
 
-def _vouched(data: bytes, position: int, number: int, known_end: int | None) -> bool:
+def _vouched(window: Window, position: int, number: int, known_end: int | None) -> bool:
     """Whether the bytes at a position were on disk once."""
     if known_end is not None:
         return position < known_end
-    return any(later.synced > position for later in _later(data, position, number))
+    return any(later.synced > position for later in _later(window, position, number))
 
 
-def _later(data: bytes, position: int, number: int) -> Iterator[_Found]:
+def _later(window: Window, position: int, number: int) -> Iterator[_Found]:
     """The records after a position, wherever they are, chain or no chain."""
     pattern = MAGIC + number.to_bytes(8, "little")
-    while (position := data.find(pattern, position + 1)) >= 0:
-        found = _unpack(data, position, number)
+    position += 1
+    while position < window.size:
+        place = window.data.find(pattern, window.at(position, RECORD_BYTES))
+        if place < 0:
+            position = max(position + 1, window.start + len(window.data) - len(pattern) + 1)
+            continue
+        position = window.start + place
+        found = _unpack(window, position, number)
         if found is not None:
             yield found
+        position += 1

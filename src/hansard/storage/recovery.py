@@ -11,7 +11,7 @@ from .errors import Corrupt
 from .filing import cut_back
 from .journal import FOLDER, HEADER_BYTES, Journal, JournalFile, live_files
 from .manifest import BucketEntry, Manifest
-from .record import Gap, Kind, Record, scan
+from .record import Gap, Kind, Record, Window, scan
 
 
 class Recovery:
@@ -29,12 +29,12 @@ class Recovery:
         live, free = live_files(self._disk, first, read_only=read_only)
         for place, (file, _) in enumerate(live):
             known_end = live[place + 1][1] if place + 1 < len(live) else None
-            data = file.file.read(0, file.file.size())
-            found = scan(data, file.number, HEADER_BYTES, known_end)
+            window = Window(file.file.read, file.file.size())
+            found = scan(window, file.number, HEADER_BYTES, known_end)
             file.end = file.synced = found.end
             file.last_crc = found.last_crc
             if known_end is None and not read_only:
-                file.file.write(found.synced, [memoryview(data)[found.synced : found.end]])
+                file.file.write(found.synced, [file.file.read(found.synced, found.end - found.synced)])
                 file.file.sync()
             journal.files.append(file)
             for item in found.items:
