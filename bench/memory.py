@@ -13,7 +13,7 @@ from hansard.storage.reading import Query
 
 BATCHES: Final = 14_500
 """Of 300 KB: 4 GiB."""
-BOUND_MIB: Final = 256
+BOUND_MIB: Final = 128
 
 
 def child(path: Path) -> None:

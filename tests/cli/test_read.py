@@ -104,6 +104,20 @@ def test_verify_lists_damage(run: Run, filled: Path) -> None:
     assert [(found["first"], found["end"]) for found in row["damage"]] == [(0, 2)]
 
 
+def test_repair_shows_damage_and_gives_it_up_only_when_told(run: Run, filled: Path) -> None:
+    assert run("log", "repair", filled).stdout == "nothing is damaged\n"
+    damage(filled)
+    looked = run("log", "repair", filled)
+    assert looked.exit_code == 1
+    assert "Nothing was changed" in looked.stdout and "--give-up" in looked.stdout
+    given = run("log", "repair", filled, "--give-up", "--json")
+    assert given.exit_code == 0
+    (row,) = json_lines(given.stdout)
+    assert row["given_up"] and [(found["first"], found["end"]) for found in row["damage"]] == [(0, 2)]
+    assert run("log", "verify", filled, "--deep").exit_code == 0
+    assert [row["offset"] for row in json_lines(run("log", "read", filled, "--json").stdout)] == [2, 3]
+
+
 def test_dump_shows_where_batches_lie(run: Run, filled: Path) -> None:
     first, *_ = run("log", "dump", filled).stdout.splitlines()
     assert first.startswith("journal/00.journal          88  bucket 0  epoch 0  offsets 0..1 ")

@@ -185,3 +185,47 @@ def test_a_damaged_index_is_made_anew() -> None:
     store = reopen(disk)
     assert offsets(store, Query(tags=frozenset([b"ten"]))) == list(range(0, COUNT, 10))
     assert not scrub(store).damage
+
+
+@pytest.mark.parametrize("where", ["segment", "journal", "both", "missing"])
+def test_what_is_given_up_is_gone_and_the_log_goes_on(where: str) -> None:
+    disk, _ = closed_store()
+    if where == "missing":
+        disk.remove(segment_files(disk)[0])
+    if where in ("segment", "both"):
+        disk.flip(segment_files(disk)[0], 1_000, 4)
+        disk.flip(segment_files(disk)[1], 20, 4)
+    if where in ("journal", "both"):
+        live = next(path for path in disk.files() if b"237 " in disk.files()[path] and path.startswith("journal"))
+        disk.flip(live, disk.files()[live].rfind(b"237 "), 4)
+    store = reopen(disk)
+    damage = scrub(store).damage
+    lost = {offset for found in damage for offset in range(found.first or 0, found.end or 0)}
+    assert lost
+    store.give_up(damage)
+    left = [offset for offset in range(COUNT) if offset not in lost]
+    for again in (store, None):
+        if again is None:
+            store.close()
+            store = reopen(disk)
+        assert offsets(store) == left and not scrub(store, deep=True).damage
+        assert [change.offset for batch in store.scan(0, Query(descending=True)) for change in batch.changes()]
+        assert store.bounds(0) == (0, COUNT), "no offset is used again"
+        assert offsets(store, Query(tags=frozenset([b"ten"]))) == [offset for offset in left if offset % 10 == 0]
+    fill(store, COUNT, COUNT + 9)
+    assert offsets(store) == [*left, *range(COUNT, COUNT + 9)]
+
+
+def test_a_bucket_whose_end_is_in_doubt_goes_on_once_that_is_given_up() -> None:
+    disk = SimDisk()
+    store = new_store(disk)
+    fill(store, 0, 30)
+    store.close()
+    path = next(path for path in disk.files() if b"29 " in disk.files()[path])
+    last_record = disk.files()[path].rfind(b"HNSR", 0, disk.files()[path].rfind(b"29 "))
+    disk.flip(path, last_record + 45, 1)
+    store = reopen(disk)
+    store.give_up(scrub(store).damage)
+    fill(store, 27, 33)
+    store.close()
+    assert offsets(reopen(disk)) == list(range(33))

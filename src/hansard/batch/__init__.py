@@ -11,6 +11,7 @@ from .arrow import SCHEMA, from_arrow, to_arrow
 from .batch import Batch, Int64s, Mask, reopen, trust
 from .builder import Builder, Text, build, change_bytes, tag_name
 from .change import Change
+from .columns import covering
 from .errors import BatchError, LimitExceeded, Malformed
 from .header import HEADER_BYTES, MAGIC, Flag, Header
 from .header import check as check_header
@@ -46,6 +47,7 @@ __all__ = [
     "change_bytes",
     "check_hashes",
     "check_header",
+    "covering",
     "from_arrow",
     "gather",
     "key_hash",

@@ -106,6 +106,20 @@ def pack(header: Header, columns: Columns) -> Batch:
     return assemble(header, body)
 
 
+def covering(base_offset: int, end_offset: int, epoch: int, timestamp: int) -> Batch:
+    """A batch without changes, for offsets that nobody has any more: the log goes on after them."""
+    header = EMPTY_HEADER._replace(
+        flags=Flag.INTERNAL,
+        span=end_offset - base_offset,
+        epoch=epoch,
+        base_offset=base_offset,
+        first_timestamp=timestamp,
+        last_timestamp=timestamp,
+    )
+    blobs = Blobs(np.zeros(1, np.int32), (), None)
+    return pack(header, Columns(np.zeros(0, np.int64), blobs, blobs, Tags.none(0), offsets=np.zeros(0, np.int32)))
+
+
 def check_size(change_count: int, byte_count: int) -> None:
     """Before anything of size is put together, and before a sum could overflow a vector of ends."""
     if change_count > CHANGES_MAX:

@@ -118,6 +118,22 @@ def verify(
 
 
 @app.command()
+def repair(
+    directory: Directory,
+    give_up: Annotated[bool, typer.Option("--give-up", help="Go on without what is damaged; it is lost.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is damaged, and let go of it if asked to.
+
+    A log in one process has no second copy to repair from. Until what is damaged is given up, everything else can
+    still be read, but a damaged journal stops the log from taking changes. The exit code is 1 while there is damage.
+    """
+    from . import state  # noqa: PLC0415
+
+    state.repair(directory, give_up=give_up, as_json=as_json)
+
+
+@app.command()
 def dump(
     directory: Directory,
     changes: Annotated[bool, typer.Option("--changes", help="Print the changes of each batch too.")] = False,

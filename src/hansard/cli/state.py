@@ -1,4 +1,4 @@
-"""`hansard log info` and `verify`."""
+"""`hansard log info`, `verify` and `repair`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -59,6 +59,26 @@ def verify(directory: str, *, deep: bool, as_json: bool) -> None:
     write_lines([json_line(_json_report(report))] if as_json else _report_lines(report))
     if report.damage:
         raise typer.Exit(1)
+
+
+def repair(directory: str, *, give_up: bool, as_json: bool) -> None:
+    with hansard.open(directory, create=False, read_only=not give_up) as log:
+        damage = log.give_up_damaged() if give_up else log.verify().damage
+    if as_json:
+        write_lines([json_line({"given_up": give_up, "damage": [_json_damage(found) for found in damage]})])
+    else:
+        write_lines(_repair_lines(damage, directory, give_up=give_up))
+    if damage and not give_up:
+        raise typer.Exit(1)
+
+
+def _repair_lines(damage: list[Corrupt], directory: str, *, give_up: bool) -> Iterator[str]:
+    yield from (f"{'given up' if give_up else 'damaged'}: {found}" for found in damage)
+    if not damage:
+        yield "nothing is damaged"
+    elif not give_up:
+        yield "Nothing was changed. If there is a copy of the directory, use that: what is given up is lost for good."
+        yield f"To go on without what is damaged: hansard log repair {directory} --give-up"
 
 
 def _json_report(report: Report) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hansard.batch import SCHEMA, Batch, BatchError, Change, Text, build, to_arrow
 from hansard.batch.errors import BadInput
-from hansard.storage.errors import ReadOnly, StorageError
+from hansard.storage.errors import Corrupt, ReadOnly, StorageError
 from hansard.storage.manifest import Hold
 from hansard.storage.reading import Page as StoredPage
 from hansard.storage.retention import Retention
@@ -325,6 +325,15 @@ class Log:
                     progress(done, total)
 
             return hold.exposed(lambda: scrub(self._store, deep=deep, progress=advance))
+
+    def give_up_damaged(self) -> list[Corrupt]:
+        """The last resort, where nobody has another copy: go on without what is damaged. Returns what is lost; its
+        offsets are not used again."""
+        with self._door.visit() as hold:
+            damage = hold.exposed(lambda: scrub(self._store).damage)
+            if damage:
+                self._store.give_up(damage)
+            return damage
 
     def _now(self) -> int:
         return self._clock_ns() // 1_000

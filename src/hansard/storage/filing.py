@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from hansard.batch import Batch
+from hansard.batch import Batch, covering
 
 from .bucket import Entry
 from .disk import Buffer, Disk, File
@@ -111,7 +111,13 @@ def sealed(segment: Segment) -> Segment:
 
 
 def file_entries(
-    disk: Disk, settings: StoreSettings, filed: BucketEntry, entries: Sequence[Entry], next_id: int
+    disk: Disk,
+    settings: StoreSettings,
+    filed: BucketEntry,
+    entries: Sequence[Entry],
+    next_id: int,
+    *,
+    give_up_damaged: bool = False,
 ) -> tuple[BucketEntry, int]:
     """The bucket with these entries in its segments, all of it on disk; and the next free segment number."""
     if not entries:
@@ -120,9 +126,12 @@ def file_entries(
     try:
         for run in runs(filed.bucket, entries):
             for entry, batch in zip(run.entries, run.fetch(disk), strict=True):
-                if isinstance(batch, Corrupt):
+                if not isinstance(batch, Corrupt):
+                    writer.add(batch, entry.fingerprints)
+                elif give_up_damaged:
+                    writer.add(covering(entry.base, entry.end, entry.epoch, entry.last_timestamp), frozenset())
+                else:
                     raise batch
-                writer.add(batch, entry.fingerprints)
             writer.flush()
         writer.finish()
     finally:

@@ -33,6 +33,7 @@ from .record import Kind, Record
 from .recovery import Recovery, has_journal_content
 from .repair import DoesNotFit, overwrite
 from .retention import Retention, droppable, held_from
+from .salvage import without_damage
 from .settings import StoreSettings
 from .shelf import Shelf
 
@@ -203,6 +204,26 @@ class Store:
         with self._writing(), self._maintenance:
             overwrite(self.shelf.disk, self.log(damage.bucket), damage, copy)
 
+    def give_up(self, damage: Sequence[Corrupt]) -> None:
+        """Go on without what a scrub found to be damaged, where there is no copy of it. The offsets stay taken; those
+        that damage hides at the end of a bucket may be given out again."""
+        paths = {found.path for found in damage}
+        with self._writing(), self._maintenance:
+            with self.shelf.lock:
+                for log in self.logs.values():
+                    log.doubt = None
+            self._file(give_up_damaged=True)
+            entries, next_segment, known = [], self.manifest.next_segment, _segments(self.manifest)
+            for entry in self.manifest.buckets:
+                entry, next_segment = without_damage(self.shelf.disk, self.settings, entry, paths, next_segment)
+                entries.append(entry)
+            self._save(replace(self.manifest, buckets=tuple(entries), next_segment=next_segment))
+            with self.shelf.lock:
+                for entry in entries:
+                    self.logs[entry.bucket].take_filed(entry, 0)
+            self._remove_unlisted(known)
+            self.damage = []
+
     def hold(self, hold: Hold) -> None:
         """Keep retention from dropping what a reader still wants; the same name again moves its hold."""
         with self._writing(), self._maintenance:
@@ -214,7 +235,7 @@ class Store:
             left = tuple(hold for hold in self.manifest.holds if hold.name != name)
             self._save(replace(self.manifest, holds=left))
 
-    def _file(self) -> None:
+    def _file(self, *, give_up_damaged: bool = False) -> None:
         with self._journal_lock:
             if self.journal.current.end > HEADER_BYTES:
                 self.journal.begin_file()
@@ -223,7 +244,9 @@ class Store:
             plans = [(log, log.filed, log.entries_below(number)) for _, log in sorted(self.logs.items())]
         next_segment, entries, known = self.manifest.next_segment, [], _segments(self.manifest)
         for _, filed, tail in plans:
-            entry, next_segment = file_entries(self.shelf.disk, self.settings, filed, tail, next_segment)
+            entry, next_segment = file_entries(
+                self.shelf.disk, self.settings, filed, tail, next_segment, give_up_damaged=give_up_damaged
+            )
             entries.append(entry)
         self._save(Manifest(number, next_segment, tuple(entries), self.manifest.holds))
         with self._journal_lock, self.shelf.lock:
