@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from hansard.batch import Batch, tag_name
-from hansard.storage.errors import NoStore
+from hansard.storage.errors import NoStore, StorageError
 from hansard.storage.reading import Query
 from hansard.storage.scrub import scrub
 from hansard.storage.store import Store, open_store
@@ -119,22 +119,35 @@ def crashes(life: int, history: History, draws: int, every: int = 1) -> Iterator
             yield Crash(life, at, draw)
 
 
-def main() -> None:
+def main() -> int:
+    """All crashes of some lives; or, given `--crash LIFE AT DRAW`, that one again."""
+    if "--crash" in sys.argv:
+        place = sys.argv.index("--crash")
+        again = Crash(*map(int, sys.argv[place + 1 : place + 4]))
+        check_crash(lived(again.life), again)
+        sys.stdout.write(f"{again}: nothing lost\n")
+        return 0
     lives = int(sys.argv[sys.argv.index("--lives") + 1]) if "--lives" in sys.argv else 20
     total = interruptions = operations = 0
     for life in range(lives):
         history = lived(life)
         operations += history.disk.operation_count
         for crash in crashes(life, history, draws=4):
-            interruptions += check_crash(history, crash)
+            try:
+                interruptions += check_crash(history, crash)
+            except (AssertionError, StorageError) as error:
+                replay = f"python -m sim.crashes --crash {crash.life} {crash.at} {crash.draw}"
+                sys.stdout.write(f"\n{crash}: {error}\nTo see it again: {replay}\n")
+                return 1
             total += 1
         sys.stdout.write(
-            f"\r{life + 1} of {lives} lives, {operations} operations, {total} crashes, "
-            f"{interruptions} of recovery itself: nothing lost "
+            f"\r{life + 1} of {lives} lives, {operations:,} operations, {total:,} crashes, "
+            f"{interruptions:,} more while recovering: nothing lost "
         )
         sys.stdout.flush()
     sys.stdout.write("\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

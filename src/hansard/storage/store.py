@@ -322,12 +322,14 @@ def open_store(
             if create is None or read_only:
                 raise NoStore("there is no log in this directory")
             identity = _create(disk, create)
+        elif not read_only:  # names that a killed process left unsynced must last before anything is built on them
+            for folder in ("", FOLDER):
+                if disk.exists(folder):
+                    disk.sync_folder(folder)
         if expect is not None:
             identities.check(identity, expect)
         manifest = manifests.load(disk) or _first_manifest(disk, settings, read_only=read_only)
         if not read_only:
-            for folder in ("", FOLDER):  # names that a killed process left unsynced must last before we act on them
-                disk.sync_folder(folder)
             _remove_leftovers(disk, manifest)
         store = Store(Shelf(disk, settings.block_bytes, read_only=read_only), settings, identity, manifest)
         undo.pop_all()
