@@ -3,8 +3,8 @@
     python -m tests.live.child DIRECTORY SEED [SUBMISSIONS]
 
 Each of its threads submits one thing after the other, without end unless it is told how many; a submission is one
-change or a batch. Its name, `SEED/THREAD/NUMBER`, says what is in it, so that whoever reads the log later knows what must
-be there. When the log has acknowledged it, and not before, one line goes to standard output in one write.
+change or a batch. Its name, `SEED/THREAD/NUMBER`, says what is in it, so that whoever reads the log later knows what
+must be there. When the log has acknowledged it, and not before, one line goes to standard output in one write.
 """
 
 import os
@@ -28,8 +28,8 @@ BATCH_SHARE = 0.2
 LARGE_SHARE = 0.02
 TAGS = ("red", "green", "blue")
 SETTINGS = StoreSettings(
-    journal_file_bytes=32 << 10,
-    unfiled_bytes_max=96 << 10,
+    journal_file_bytes=8 << 10,
+    unfiled_bytes_max=64 << 10,
     unfiled_records_max=80,
     segment_bytes=128 << 10,
     block_bytes=2 << 10,
@@ -58,7 +58,7 @@ def submission(name: str) -> list[NewChange]:
     """The changes that a name stands for, the same in every process. A key is the name and the change's place."""
     random = Random(name)
     draw = random.random()
-    if draw < LARGE_SHARE:  # beyond a journal file, and long enough to be killed in the middle of the write
+    if draw < LARGE_SHARE:  # more than a journal file holds
         change_count, value_bytes_max = random.randint(100, 300), 1_000
     else:
         change_count, value_bytes_max = random.randint(2, 40) if draw < BATCH_SHARE else 1, 200

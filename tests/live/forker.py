@@ -1,7 +1,7 @@
 """A process that has everything imported and forks a child for each life, because importing takes longer than a life.
 
-It reads one line of orders for each life, forks, and reads another line to kill. Nobody kills the forker: when its input
-ends, because the test is over or was interrupted, it kills its child and goes.
+It reads one line of orders for each life, forks, and reads another line to kill. Nobody kills the forker: when its
+input ends, because the test is over or was interrupted, it kills its child and goes.
 
 The children write to its own standard output. When one is dead the forker writes a zero byte and how it ended: what
 stands before that, up to the last whole line, is all that the child ever told.
@@ -77,10 +77,11 @@ def main() -> None:
         process = os.fork()
         if process == 0:
             child.run(Path(directory), seed)
-        sys.stdin.buffer.readline()
+        kill = sys.stdin.buffer.readline()
         os.kill(process, signal.SIGKILL)
         _, status = os.waitpid(process, 0)
-        os.write(1, b"\0%d\n" % os.waitstatus_to_exitcode(status))
+        if kill:  # or else nobody listens any more
+            os.write(1, b"\0%d\n" % os.waitstatus_to_exitcode(status))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 from crc32c import crc32c
 
+from . import document
 from .disk import Disk
 from .errors import Corrupt, FormatMismatch, IdentityMismatch, NoStore
 
@@ -28,7 +29,7 @@ class _Stored(Identity, frozen=True):
 def write(disk: Disk, identity: Identity) -> None:
     """Atomically: after a crash the file is whole or not there."""
     stored = _Stored(**msgspec.structs.asdict(identity), checksum=_checksum(identity))
-    replace(disk, PATH, msgspec.json.format(msgspec.json.encode(stored)) + b"\n")
+    document.replace(disk, PATH, msgspec.json.format(msgspec.json.encode(stored)) + b"\n")
 
 
 def _checksum(identity: Identity) -> str:
@@ -38,14 +39,9 @@ def _checksum(identity: Identity) -> str:
 
 def read(disk: Disk) -> Identity | None:
     """None where there is none, so no store either."""
-    try:
-        file = disk.open(PATH, read_only=True)
-    except FileNotFoundError:
+    data = document.read(disk, PATH)
+    if data is None:
         return None
-    try:
-        data = file.read(0, file.size())
-    finally:
-        file.close()
     try:
         found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         version = msgspec.json.decode(found["format"], type=int)
@@ -66,17 +62,3 @@ def check(found: Identity, expected: Identity) -> None:
         wanted, there = getattr(expected, field), getattr(found, field)
         if wanted and wanted != there:
             raise IdentityMismatch(field, there or "not set", wanted)
-
-
-def replace(disk: Disk, path: str, data: bytes) -> None:
-    """Put new content in place of a file's old: whoever reads it after a crash finds one or the other, whole."""
-    draft = f"{path}.new"
-    file = disk.open(draft, create=True)
-    try:
-        file.truncate(0)
-        file.write(0, [data])
-        file.sync()
-    finally:
-        file.close()
-    disk.rename(draft, path)
-    disk.sync_folder(path.rpartition("/")[0])

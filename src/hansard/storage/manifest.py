@@ -15,9 +15,9 @@ from typing import Final
 import msgspec
 from crc32c import crc32c
 
+from . import document
 from .disk import Disk
 from .errors import Corrupt, FormatMismatch
-from .identity import replace
 
 PATH: Final = "manifest"
 MAGIC: Final = b"HNSM"
@@ -83,18 +83,13 @@ def index_path(bucket: int, segment_id: int) -> str:
 def save(disk: Disk, manifest: Manifest) -> None:
     """On disk when this returns."""
     body = msgspec.msgpack.encode(manifest)
-    replace(disk, PATH, _HEAD.pack(MAGIC, VERSION, crc32c(body)) + body)
+    document.replace(disk, PATH, _HEAD.pack(MAGIC, VERSION, crc32c(body)) + body)
 
 
 def load(disk: Disk) -> Manifest | None:
-    try:
-        file = disk.open(PATH, read_only=True)
-    except FileNotFoundError:
+    data = document.read(disk, PATH)
+    if data is None:
         return None
-    try:
-        data = file.read(0, file.size())
-    finally:
-        file.close()
     if len(data) < _HEAD.size:
         raise Corrupt(PATH, 0, len(data), "it is cut short")
     magic, version, crc = _HEAD.unpack_from(data)

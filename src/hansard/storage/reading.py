@@ -10,7 +10,7 @@ from hansard.batch import SPAN_MAX, Batch, Change, Flag, Int64s, Part, gather, t
 from .bucket import BucketLog
 from .errors import Corrupt, Trimmed
 from .extent import Extent, Moved, SegmentExtent, Wanted, segment_extent, tail_extent
-from .index import Fingerprints, fingerprint
+from .index import Fingerprints, SegmentIndex, fingerprint
 from .manifest import Segment
 from .segment import missing
 from .shelf import Shelf
@@ -158,18 +158,29 @@ class _Reader:
                 in_tail = backwards and tail is not None
             if in_tail or segment is None:
                 return tail
-            index = self.shelf.index(self.log.bucket, segment)
-            hits = self._segment_hits(segment)
+            index = self._index(segment)
+            if index is None:
+                continue
+            hits = self._segment_hits(segment, index)
             found = segment_extent(self.log.bucket, segment, index, at, byte_count, hits, backwards=backwards)
             if found is not None:
                 return found
             at = segment.base if backwards else segment.end
 
-    def _segment_hits(self, segment: Segment) -> Fingerprints | None:
+    def _index(self, segment: Segment) -> SegmentIndex | None:
+        """The segment's index; None if retention has dropped the segment in this very moment."""
+        try:
+            return self.shelf.index(self.log.bucket, segment)
+        except Corrupt:
+            with self.shelf.lock:
+                if segment in self.log.filed.segments:
+                    raise
+            return None
+
+    def _segment_hits(self, segment: Segment, index: SegmentIndex) -> Fingerprints | None:
         if not self.wanted.fingerprints:
             return None
         if self._hits is None or self._hits[0] != segment:
-            index = self.shelf.index(self.log.bucket, segment)
             self._hits = segment, index.blocks_with(self.wanted.fingerprints, every=self.wanted.every)
         return self._hits[1]
 

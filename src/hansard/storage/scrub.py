@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hansard.batch import Batch, Malformed, verify
 
-from . import index
+from . import document, index
 from .bucket import BucketLog, Entry
 from .disk import Disk
 from .errors import Corrupt
@@ -132,11 +132,9 @@ class _IndexCheck:
     def __init__(self, disk: Disk, bucket: int, segment: Segment) -> None:
         self._found: index.SegmentIndex | None = None
         self._block, self._postings, self._right = -1, set[tuple[int, int]](), True
-        path = index_path(bucket, segment.id)
-        if disk.exists(path):
-            file = disk.open(path, read_only=True)
-            self._found = index.load(file.read(0, file.size()), segment.length, segment.digest)
-            file.close()
+        stored = document.read(disk, index_path(bucket, segment.id))
+        if stored is not None:
+            self._found = index.load(stored, segment.length, segment.digest)
 
     def see(self, position: int, batch: Batch) -> None:
         found, following = self._found, self._block + 1

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from hansard.batch import BATCH_BYTES_MAX, MAGIC, Batch, Malformed, check_header, reopen
 
-from . import index
+from . import document, index
 from .disk import Disk
 from .errors import Corrupt
 from .manifest import Segment, index_path, segment_path
@@ -105,14 +105,8 @@ def missing(bucket: int, segment: Segment) -> Corrupt:
 def load_index(disk: Disk, bucket: int, segment: Segment, block_bytes: int, *, read_only: bool) -> index.SegmentIndex:
     """The segment's index from beside it, or made from its batches where that is not there or is another's."""
     path = index_path(bucket, segment.id)
-    try:
-        file = disk.open(path, read_only=True)
-    except FileNotFoundError:
-        found = None
-    else:
-        found = index.load(file.read(0, file.size()), segment.length, segment.digest)
-        file.close()
-    if found is not None:
+    stored = document.read(disk, path)
+    if stored is not None and (found := index.load(stored, segment.length, segment.digest)) is not None:
         return found
     return _rebuild_index(disk, bucket, segment, block_bytes, read_only=read_only)
 
