@@ -5,11 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
-
+import hansard
 from bench.stores import directory, fill, opened, seconds, template
 from bench.table import NO_TARGET, Row, show
-from hansard.batch import SCHEMA, Batch, to_arrow
+from hansard.batch import Batch, to_arrow
 from hansard.storage.reading import Query
 from hansard.storage.scrub import scrub
 from hansard.storage.store import Store
@@ -43,10 +42,6 @@ def stream_raw(path: Path) -> None:
         os.close(descriptor)
 
 
-def keep_arrow(store: Store) -> int:
-    return len(pa.Table.from_batches([to_arrow(batch) for batch in store.scan(0, Query())], SCHEMA))
-
-
 def stream_arrow(store: Store, *wanted: bytes) -> int:
     return sum(to_arrow(batch).num_rows for batch in store.scan(0, Query(tags=frozenset(wanted))))
 
@@ -75,17 +70,18 @@ def scanning(changes: int) -> list[Row]:
     batch = template(tags, changes)
     with directory() as path:
         store = filled(path, lambda _: batch, CHANGES // changes)
-        assert stream_arrow(store) == CHANGES
-        took = best_of(
-            {
-                "keep raw": lambda: keep_raw(path),
-                "keep arrow": lambda: keep_arrow(store),
-                "stream raw": lambda: stream_raw(path),
-                "stream arrow": lambda: stream_arrow(store),
-            }
-        )
         size = sum(segment.length for segment in store.log(0).filed.segments)
         store.close()
+        with hansard.open(path) as log:
+            took = best_of(
+                {
+                    "keep raw": lambda: keep_raw(path),
+                    "keep arrow": lambda: log.scan_arrow().read_all(),
+                    "stream raw": lambda: stream_raw(path),
+                    "stream arrow": lambda: sum(found.num_rows for found in log.scan_arrow()),
+                }
+            )
+            assert len(log.scan_arrow().read_all()) == CHANGES
     kept, streamed = took["keep raw"] / took["keep arrow"], took["stream raw"] / took["stream arrow"]
     rate = size / took["stream arrow"] / 1e9
     promised = changes == 10_000

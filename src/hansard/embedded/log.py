@@ -30,7 +30,18 @@ from .growth import Growth
 from .info import Info, info_of
 from .interrupts import HeldInterrupts
 from .places import BUCKET, Place, first_offset, timestamp_of
-from .reading import PAGE_CHANGES, Match, Order, Page, Selection, read_page, selection
+from .reading import (
+    PAGE_BYTES,
+    PAGE_CHANGES,
+    SCAN_BYTES,
+    SCAN_CHANGES,
+    Match,
+    Order,
+    Page,
+    Selection,
+    read_page,
+    selection,
+)
 from .receipts import Receipt, Receipts, Run
 
 
@@ -204,8 +215,18 @@ class Log:
         In descending order the batches descend; within each, changes rise.
         """
         wanted = self._selection(since, until, tags, match, key, limit, order)
-        pages = self._pages(wanted, changes_max=1_000_000)
-        return pa.RecordBatchReader.from_batches(SCHEMA, (to_arrow(batch) for page in pages for batch in page.batches))
+        return pa.RecordBatchReader.from_batches(SCHEMA, self._record_batches(wanted))
+
+    def _record_batches(self, wanted: Selection) -> Iterator[pa.RecordBatch]:
+        """Lets go of each page before it reads the next, so that the next can have its memory."""
+        while not wanted.is_done:
+            with self._door.visit():
+                page = read_page(self._store, wanted, SCAN_CHANGES, SCAN_BYTES)
+            wanted = wanted.after(page)
+            batches = page.batches[::-1]
+            del page
+            while batches:
+                yield to_arrow(batches.pop())
 
     def follow(
         self,
@@ -254,10 +275,10 @@ class Log:
                 self._store, since=since, until=until, tags=tags, match=match, key=key, limit=limit, order=order
             )
 
-    def _pages(self, wanted: Selection, changes_max: int = PAGE_CHANGES) -> Iterator[StoredPage]:
+    def _pages(self, wanted: Selection) -> Iterator[StoredPage]:
         while not wanted.is_done:
             with self._door.visit():
-                page = read_page(self._store, wanted, changes_max)
+                page = read_page(self._store, wanted, PAGE_CHANGES, PAGE_BYTES)
             yield page
             wanted = wanted.after(page)
 

@@ -18,6 +18,10 @@ Match = Literal["any", "all"]
 Order = Literal["asc", "desc"]
 
 PAGE_CHANGES = 10_000
+PAGE_BYTES = 8 << 20
+SCAN_CHANGES = 1_000_000
+SCAN_BYTES = 4 << 20
+"""A scan of everything goes by bytes, an extent at a time: what was handed on is not held."""
 """A reader that takes changes one by one is slower than the disk: more at a time would only wait in memory."""
 
 
@@ -88,11 +92,11 @@ def selection(
     )
 
 
-def read_page(store: Store, wanted: Selection, changes_max: int) -> StoredPage:
+def read_page(store: Store, wanted: Selection, changes_max: int, bytes_max: int) -> StoredPage:
     """The next changes of a selection: some of them, none only if it ends with this page or the page ends early."""
     assert not wanted.is_done
     most = changes_max if wanted.limit is None else min(changes_max, wanted.limit)
-    query = Query(wanted.first, wanted.end, wanted.tags, wanted.every, wanted.descending)
+    query = Query(wanted.first, wanted.end, wanted.tags, wanted.every, wanted.descending, bytes_max=bytes_max)
     if wanted.key is None:
         return store.read(BUCKET, query._replace(changes_max=most))
     return _with_key(store.read(BUCKET, query), wanted.key, most)

@@ -16,6 +16,8 @@ from .segment import missing
 from .shelf import Shelf
 
 FIRST_EXTENT_BYTES = 128 << 10
+MANY_CHANGES = 10_000
+"""A page of so many changes begins with a large extent, a smaller one with a small."""
 GATHERED_CHANGES = 1_000
 """Parts of batches are gathered into one of about this many changes."""
 CHANGE_BYTES = 24
@@ -65,9 +67,9 @@ def read(shelf: Shelf, log: BucketLog, query: Query) -> Page:
     """One page. Raises Trimmed for what is no longer there, and Corrupt where damage lies at the very beginning; a
     page that would run into damage ends before it."""
     reader, start, end = _begin(shelf, log, query)
-    byte_count = min(FIRST_EXTENT_BYTES, query.bytes_max)
+    byte_count = EXTENT_BYTES_MAX if query.changes_max >= MANY_CHANGES else FIRST_EXTENT_BYTES
     while not reader.is_done:
-        reader.step(byte_count)
+        reader.step(byte_count if query.tags else min(byte_count, reader.bytes_left))
         byte_count = min(4 * byte_count, EXTENT_BYTES_MAX)
     at_end = reader.high >= end and log.doubt is None
     return Page(reader.taken(), reader.low, reader.high, reader.low <= start, at_end, query.descending)
@@ -135,7 +137,9 @@ class _Reader:
             self.low, self.high = self.first, self.end
             return
         try:
-            self.is_full = self._take(extent) or not self.changes_left
+            before = self.bytes_left
+            is_full = self._take(extent) or not self.changes_left
+            self.is_full = is_full or self.bytes_left < before - self.bytes_left  # as much again would not fit
         except Moved:
             self._check_still_listed(extent)
         except Corrupt as error:
