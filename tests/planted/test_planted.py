@@ -43,4 +43,3 @@ def test_a_planted_bug_is_found(patch: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert run.returncode == FAILED, f"{finder[1]} did not find {patch.stem}:\n{run.stdout[-2000:]}{run.stderr[-2000:]}"
-    assert "sim/crashes.py" in run.stdout or "AssertionError" in run.stdout or "DID NOT RAISE" in run.stdout

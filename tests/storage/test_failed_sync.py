@@ -56,3 +56,16 @@ def test_whichever_sync_fails_a_new_process_finds_all_that_was_acknowledged(fail
         assert seen in (list(range(end)), list(range(end + 6)))
         again = reopen(after.crashed(after.operation_count, random))
         assert offsets(again) == seen, "what a reader has seen is there for good"
+
+
+@pytest.mark.parametrize("draw", range(20))
+def test_a_file_whose_header_was_not_synced_keeps_what_is_appended_after_a_restart(draw: int) -> None:
+    disk = SimDisk()
+    store = new_store(disk)
+    fill(store, 0, 9)
+    disk.fail_sync = disk.sync_count + 3  # the old file's mark, the new slot's name, then its header
+    with pytest.raises(SyncFailed):
+        store.file()
+    disk = disk.restarted(disk.operation_count)
+    fill(reopen(disk), 9, 18)
+    assert offsets(reopen(disk.crashed(disk.operation_count, Random(draw)))) == list(range(18))

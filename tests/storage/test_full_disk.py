@@ -1,11 +1,9 @@
 """A full disk stops writing, not reading; nothing acknowledged is lost, and nothing refused comes back."""
 
-from collections.abc import Sequence
 from random import Random
 
 import pytest
 
-from hansard.storage.disk import Buffer, File
 from hansard.storage.errors import DiskFull
 from hansard.storage.retention import Retention
 from hansard.storage.store import Store
@@ -92,40 +90,17 @@ def test_a_cut_holds_even_if_there_is_no_room_to_tidy_up_after_it() -> None:
     assert reopen(disk).bounds(0) == (0, 30)
 
 
-class CopyOnWriteDisk(SimDisk):
-    """A file system on which even overwriting takes new space: a write may fail half-way in the middle of a file."""
-
-    fails_next = False
-
-    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> File:
-        return _CopyOnWriteFile(self, super().open(path, create=create, read_only=read_only))
-
-
-class _CopyOnWriteFile:
-    def __init__(self, disk: CopyOnWriteDisk, file: File) -> None:
-        self._disk = disk
-        self._file = file
-        self.read, self.allocate, self.truncate = file.read, file.allocate, file.truncate
-        self.sync, self.size, self.close = file.sync, file.size, file.close
-
-    def write(self, position: int, chunks: Sequence[Buffer]) -> None:
-        if not self._disk.fails_next:
-            self._file.write(position, chunks)
-            return
-        self._disk.fails_next = False
-        data = b"".join(chunks)
-        self._file.write(position, [data[: len(data) * 3 // 4]])
-        raise DiskFull("a file", len(data))
-
-
-@pytest.mark.parametrize("draw", range(20))
-def test_the_first_records_of_a_group_that_was_refused_do_not_come_back(draw: int) -> None:
-    disk = CopyOnWriteDisk()
+def test_retries_on_a_full_disk_do_not_pile_up() -> None:
+    """An error that is raised again and again keeps every frame that it passed through, and what those hold."""
+    disk = SimDisk()
     store = new_store(disk)
-    fill(store, 0, 3)
-    disk.fails_next = True
-    with pytest.raises(DiskFull):
-        store.append([(0, batch_at(3)), (0, batch_at(4))])
-    assert offsets(reopen(disk.crashed(disk.operation_count, Random(draw)))) == [0, 1, 2]
-    store.append([(0, batch_at(3))])
-    assert offsets(store) == [0, 1, 2, 3]
+    fill(store, 0, 9)
+    disk.capacity = used(disk)
+    for _ in range(50):
+        with pytest.raises(DiskFull):
+            store.append([(0, batch_at(9, size=5_000))])
+    assert store.full is not None
+    depth, frame = 0, store.full.__traceback__
+    while frame is not None:
+        depth, frame = depth + 1, frame.tb_next
+    assert depth < 10

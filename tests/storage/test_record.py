@@ -1,8 +1,15 @@
 """The journal's records prove their place: what a crash or an earlier use left behind is never read as the journal."""
 
+from random import Random
+
+import pytest
+
 from hansard.storage.journal import HEADER_BYTES
 from hansard.storage.record import RECORD_BYTES, Gap, Kind, Record, Scan, Window, pack, scan
+from hansard.storage.settings import StoreSettings
+from hansard.storage.store import open_store
 from sim.disk import SimDisk
+from sim.history import IDENTITY
 from tests.storage.stores import batch_at, new_store, offsets, reopen
 
 NUMBER = 7
@@ -87,3 +94,29 @@ def test_a_record_that_a_crash_left_behind_a_lost_one_does_not_come_back_when_th
     store.close()
     file.write(HEADER_BYTES + SIZE, [second])  # the mark of the new one had not reached the disk either
     assert offsets(reopen(disk)) == [11, 12, 13]
+
+
+def test_damage_is_seen_though_its_voucher_lies_in_another_window() -> None:
+    disk = SimDisk()
+    store = open_store(disk, create=IDENTITY, settings=StoreSettings())
+    store.append([(0, batch_at(0, size=900_000)), (0, batch_at(1, size=500_000))])
+    store.close()
+    disk.flip("journal/00.journal", HEADER_BYTES + 1, 1)
+    assert open_store(disk, settings=StoreSettings()).damage
+
+
+@pytest.mark.parametrize("draw", range(60))
+def test_what_a_crash_left_behind_a_torn_record_does_not_follow_the_same_record_again(draw: int) -> None:
+    disk = SimDisk()
+    store = new_store(disk)
+    store.append([(0, batch_at(0))])
+    store.file()
+    before = disk.operation_count
+    first, second = batch_at(1, size=1_500), batch_at(2)
+    store.append([(0, first), (0, second)])
+    for at in range(before, disk.operation_count + 1):
+        left = disk.crashed(at, Random(draw))
+        store = reopen(left)
+        if store.bounds(0)[1] == 1:
+            store.append([(0, first)])
+            assert reopen(left.crashed(left.operation_count, Random(draw))).bounds(0)[1] == 2

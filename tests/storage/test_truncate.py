@@ -2,7 +2,7 @@
 
 import pytest
 
-from hansard.storage.errors import NotABoundary, Trimmed
+from hansard.storage.errors import NotABoundary
 from hansard.storage.reading import Query
 from hansard.storage.retention import Retention
 from sim.disk import SimDisk
@@ -78,9 +78,27 @@ def test_a_batch_is_not_cut_in_two(filed: bool) -> None:
     assert store.bounds(0) == (0, 90)
 
 
-def test_what_retention_has_dropped_cannot_be_cut_to() -> None:
-    store = new_store()
+def test_a_cut_below_what_is_retained_leaves_nothing() -> None:
+    disk = SimDisk()
+    store = new_store(disk)
     fill(store, 0, 300)
     store.retain({0: Retention(change_count=50)}, now=0)
-    with pytest.raises(Trimmed):
-        store.truncate_after(0, 5)
+    store.truncate_after(0, 5)
+    assert store.bounds(0) == (6, 6) and offsets(store) == []
+    store.close()
+    store = reopen(disk)
+    assert store.bounds(0) == (6, 6)
+    fill(store, 6, 30)
+    assert offsets(store) == list(range(6, 30))
+
+
+@pytest.mark.parametrize("filed", [True, False])
+def test_everything_can_be_cut_also_from_a_log_that_began_later(filed: bool) -> None:
+    store = new_store()
+    store.append([(0, batch_at(5, 3, epoch=4, time=700))])
+    if filed:
+        store.file()
+    store.truncate_after(0, -1)
+    assert store.bounds(0) == (0, 0)
+    store.append([(0, batch_at(0, 3, epoch=1, time=0))])
+    assert offsets(store) == [0, 1, 2]

@@ -4,6 +4,7 @@
     ├── LogClosed        open the log again
     ├── LogInUse         (a DirectoryLocked) close the other holder, or wait for it
     ├── OtherProcess     the process was forked: open the log in one of the two only
+    ├── CloseFromInside  a signal handler or callback closed the log that its own thread is using
     ├── Unsettled        a commit was cut short: open the log again, and look what is there
     ├── PartlyAppended   go on after `receipts`; the cause says what went wrong
     ├── WrongLog         the bookmark is of another log
@@ -65,6 +66,14 @@ class OtherProcess(LogError):
         return (
             f"the log was opened in process {self.args[0]}, and this is a fork of it: "
             "send the changes to that process, or close the log before forking and open it in one process only"
+        )
+
+
+class CloseFromInside(LogError):
+    def __str__(self) -> str:
+        return (
+            "close() was called by a signal handler or a callback while this thread is inside the log, and would wait "
+            "for itself: set a flag or raise an exception instead, and close the log outside"
         )
 
 

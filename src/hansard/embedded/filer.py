@@ -17,8 +17,17 @@ class Filer:
         self._wake = Event()
         self._stopping = False
         self._failure: StorageError | None = None
+        self._start()
+
+    def _start(self) -> None:
         self._thread = Thread(target=self._run, name="hansard-filer", daemon=True)
         self._thread.start()
+
+    def resume(self) -> None:
+        """What had stopped filing is settled."""
+        if self._failure is not None:
+            self._failure = None
+            self._start()
 
     def look(self) -> None:
         """To be called after each append."""

@@ -1,6 +1,5 @@
 """The log in one process: appending, reading, following and keeping it, from any number of threads."""
 
-import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -24,7 +23,7 @@ from .bookmark import Bookmark
 from .changes import Changes, batches_of, batches_of_arrow, checked
 from .commit import Committer
 from .door import Door
-from .errors import LogClosed, LogError, OtherProcess, PartlyAppended
+from .errors import LogClosed, LogError, PartlyAppended
 from .filer import Filer
 from .growth import Growth
 from .info import Info, info_of
@@ -55,7 +54,6 @@ class Log:
         self.path = path
         self._store = store
         self._clock_ns = clock_ns
-        self._process = os.getpid()
         self._door = Door(lambda: LogClosed(path))
         self._growth = Growth(store.bounds(BUCKET)[1])
         self._committer = Committer(store, clock_ns, self._grown)
@@ -145,8 +143,6 @@ class Log:
         with self._door.visit() as hold:
             if self._filer is None:
                 raise ReadOnly
-            if os.getpid() != self._process:
-                raise OtherProcess(self._process)
             self._filer.check()
             yield hold
 
@@ -197,7 +193,8 @@ class Log:
         for page in self._pages(wanted):
             changes += page.changes()
             low, high = (page.first, high) if wanted.descending else (low, page.end)
-        return Page(changes, self._bookmark(low if wanted.descending else high), low <= start, high >= end)
+        at_end = high >= end and wanted.doubt is None
+        return Page(changes, self._bookmark(low if wanted.descending else high), low <= start, at_end)
 
     def scan_arrow(
         self,
@@ -227,6 +224,7 @@ class Log:
             del page
             while batches:
                 yield to_arrow(batches.pop())
+        wanted.raise_doubt()
 
     def follow(
         self,
@@ -281,6 +279,7 @@ class Log:
                 page = read_page(self._store, wanted, PAGE_CHANGES, PAGE_BYTES)
             yield page
             wanted = wanted.after(page)
+        wanted.raise_doubt()
 
     def _bounds(self) -> tuple[int, int]:
         with self._door.visit():
@@ -354,6 +353,8 @@ class Log:
             damage = hold.exposed(lambda: scrub(self._store).damage)
             if damage:
                 self._store.give_up(damage)
+                if self._filer is not None:
+                    self._filer.resume()
             return damage
 
     def _now(self) -> int:

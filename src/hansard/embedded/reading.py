@@ -1,12 +1,14 @@
 """What a reader asks for, and the pages that answer it."""
 
 from collections.abc import Collection
+from copy import copy
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from hansard.batch import Batch, Change, Text, key_hash, key_mask, select, tag_name
 from hansard.batch.errors import BadInput
+from hansard.storage.errors import Corrupt
 from hansard.storage.reading import Page as StoredPage
 from hansard.storage.reading import Query
 from hansard.storage.store import Store
@@ -45,6 +47,13 @@ class Selection(NamedTuple):
     key: bytes | None = None
     descending: bool = False
     limit: int | None = None
+    doubt: Corrupt | None = None
+    """Damage that may hide the end of the log, for a selection that goes up to it."""
+
+    def raise_doubt(self) -> None:
+        """To be called when all that can be read has been."""
+        if self.doubt is not None and self.limit != 0:
+            raise copy(self.doubt)
 
     @property
     def is_done(self) -> bool:
@@ -81,6 +90,9 @@ def selection(
     if key is not None and not isinstance(key, Text):
         raise BadInput("key", f"must be bytes or str, not {type(key).__name__}")
     end = store.bounds(BUCKET)[1]
+    doubt = store.log(BUCKET).doubt if until is None else None
+    if doubt is not None and order == "desc":
+        raise copy(doubt)
     return Selection(
         first=first_offset(store, since),
         end=end if until is None else min(end, offset_of(store, until)),
@@ -89,6 +101,7 @@ def selection(
         key=key.encode() if isinstance(key, str) else key,
         descending=order == "desc",
         limit=limit,
+        doubt=doubt,
     )
 
 

@@ -48,10 +48,8 @@ class BucketLog:
 
     @property
     def start(self) -> int:
-        """The first offset that is retained; the end, where nothing is."""
-        if self.filed.segments:
-            return self.filed.segments[0].base
-        return self.tail[0].base if self.tail else self.filed.end
+        """The first offset that is retained."""
+        return self.filed.start
 
     @property
     def end(self) -> int:

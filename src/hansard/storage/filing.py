@@ -14,7 +14,7 @@ from hansard.batch import Batch, covering
 from .bucket import Entry
 from .disk import Buffer, Disk, File
 from .errors import Corrupt, NotABoundary
-from .extent import TailExtent
+from .extent import REACH_BYTES, TailExtent
 from .index import IndexBuilder, extend_digest, fingerprint
 from .manifest import BucketEntry, Segment, index_path, segment_path
 from .segment import Damage, walk
@@ -63,8 +63,10 @@ class SegmentWriter:
         self._file.close()
         self._file = None
         index = self._disk.open(index_path(self._bucket, self.segments[-1].id), create=True)
-        index.write(index.size(), [self._builder.chunk()])
-        index.close()
+        try:
+            index.write(index.size(), [self._builder.chunk()])
+        finally:
+            index.close()
 
     def abandon(self) -> None:
         if self._file is not None:
@@ -137,7 +139,8 @@ def file_entries(
     finally:
         writer.abandon()
     last = entries[-1]
-    return BucketEntry(filed.bucket, last.end, last.epoch, last.last_timestamp, tuple(writer.segments)), writer.next_id
+    segments = tuple(writer.segments)
+    return BucketEntry(filed.bucket, filed.start, last.end, last.epoch, last.last_timestamp, segments), writer.next_id
 
 
 def runs(bucket: int, entries: Sequence[Entry]) -> Iterator[TailExtent]:
@@ -147,7 +150,9 @@ def runs(bucket: int, entries: Sequence[Entry]) -> Iterator[TailExtent]:
         first = entries[start]
         if stop < len(entries):
             entry = entries[stop]
-            near = entry.position + entry.length - first.position <= RUN_BYTES
+            last = entries[stop - 1]
+            apart = entry.position - last.position - last.length
+            near = entry.position + entry.length - first.position <= RUN_BYTES and apart <= REACH_BYTES
             if entry.file is first.file and near:
                 continue
         part = tuple(entries[start:stop])
@@ -160,10 +165,11 @@ def cut_back(disk: Disk, filed: BucketEntry, end: int) -> BucketEntry:
     kept = [segment for segment in filed.segments if segment.base < end]
     if kept and kept[-1].end > end:
         kept[-1] = _cut_segment(disk, filed.bucket, kept[-1], end)
-    if not kept:
-        return BucketEntry(filed.bucket, min(end, filed.end), filed.epoch, filed.timestamp, ())
+    start = min(filed.start, end)
+    if not kept:  # what came before is unknown, and so is not held against what comes next
+        return BucketEntry(filed.bucket, start, min(end, filed.end))
     last = kept[-1]
-    return BucketEntry(filed.bucket, last.end, last.epoch, last.last_timestamp, tuple(kept))
+    return BucketEntry(filed.bucket, start, last.end, last.epoch, last.last_timestamp, tuple(kept))
 
 
 def _cut_segment(disk: Disk, bucket: int, segment: Segment, end: int) -> Segment:

@@ -20,13 +20,14 @@ acknowledged, and is overwritten. Written space is reused because fdatasync is c
 
 import struct
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Final
 
 from crc32c import crc32c
 
 from .disk import Buffer, Disk, File
-from .errors import Corrupt, DiskFull, FormatMismatch
-from .record import RECORD_BYTES, Kind, Record, pack
+from .errors import Corrupt, DiskFull, FormatMismatch, SyncFailed
+from .record import RECORD_BYTES, Kind, Record, first_record_number, pack
 
 FOLDER: Final = "journal"
 MAGIC: Final = b"HNSJ"
@@ -93,19 +94,24 @@ class Journal:
             target.file.allocate(-(-position // self._step_bytes) * self._step_bytes)
             target.file.write(target.end, chunks)
         except DiskFull:
-            self._unwrite(target)
+            self._unwrite(target, placed)
             raise
         target.file.sync()
         target.end, target.synced, target.last_crc = position, position, crc
         self._vouch(target)
         return placed
 
-    def _unwrite(self, target: JournalFile) -> None:
-        """A part of the records may be there; make sure that no recovery ever finds the first of them."""
-        there = min(RECORD_BYTES, target.file.size() - target.end)
-        if there > 0:
-            target.file.write(target.end, [bytes(there)])
-            target.file.sync()
+    def _unwrite(self, target: JournalFile, placed: Sequence[Record]) -> None:
+        """A part of the records may be there; make sure that no recovery ever finds one of them, nor chains a later
+        one to the same first record when that is written again. If that fails too, nobody knows what is there."""
+        size = target.file.size()
+        try:
+            for record in placed:
+                if record.position < size:
+                    target.file.write(record.position, [bytes(min(RECORD_BYTES, size - record.position))])
+        except DiskFull as error:
+            raise SyncFailed(target.path) from error
+        target.file.sync()
 
     def _vouch(self, target: JournalFile) -> None:
         """Says, without a sync of its own, that all before it is on disk: otherwise damage to the last record could
@@ -114,7 +120,10 @@ class Journal:
             return
         mark = Record(Kind.MARK, 0, 0, 0, target.end, 0, 0)
         head, crc = pack(mark, target.number, target.synced, target.last_crc)
-        target.file.write(target.end, [head])
+        try:
+            target.file.write(target.end, [head])
+        except DiskFull:  # the records are on disk and count, with or without a mark
+            return
         target.end, target.last_crc = target.end + RECORD_BYTES, crc
 
     def begin_file(self) -> None:
@@ -184,12 +193,30 @@ def live_files(
     free slots. A number that is missing in between is damage: it was on disk, or its successor would not be."""
     live: list[tuple[JournalFile, int]] = []
     free: list[tuple[str, File]] = []
+    with ExitStack() as undo:
+        _sort_files(disk, first, live, free, undo, read_only=read_only)
+        undo.pop_all()
+    return live, free
+
+
+def _sort_files(
+    disk: Disk,
+    first: int,
+    live: list[tuple[JournalFile, int]],
+    free: list[tuple[str, File]],
+    undo: ExitStack,
+    *,
+    read_only: bool,
+) -> None:
     for name in disk.list(FOLDER):
         if not name.endswith(".journal"):
             continue
         path = f"{FOLDER}/{name}"
         file = disk.open(path, read_only=read_only)
+        undo.callback(file.close)
         header = read_header(path, file.read(0, HEADER_BYTES))
+        if header is None and (lost := first_record_number(file.read(HEADER_BYTES, RECORD_BYTES))) >= first:
+            raise Corrupt(path, 0, HEADER_BYTES, f"the header of file number {lost} is damaged")
         if header is None or header[0] < first:
             free.append((path, file))
         else:
@@ -199,4 +226,3 @@ def live_files(
     if not numbers or numbers != list(range(first, first + len(numbers))):
         missing = next(number for number in range(first, first + len(numbers) + 1) if number not in numbers)
         raise Corrupt(FOLDER, 0, None, f"file number {missing} is missing or its header is damaged")
-    return live, free

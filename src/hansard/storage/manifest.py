@@ -57,11 +57,13 @@ class Hold(msgspec.Struct, frozen=True, array_like=True):
 
 class BucketEntry(msgspec.Struct, frozen=True, array_like=True):
     bucket: int
-    end: int
+    start: int = 0
+    """Retention has dropped what was before; from here on all that ever was there is."""
+    end: int = 0
     """Where the filed part ends; also when retention has dropped all of it."""
-    epoch: int
-    timestamp: int
-    segments: tuple[Segment, ...]
+    epoch: int = 0
+    timestamp: int = 0
+    segments: tuple[Segment, ...] = ()
 
 
 class Manifest(msgspec.Struct, frozen=True, array_like=True):

@@ -1,6 +1,8 @@
 """Reading a bucket: forwards or backwards, by offsets, filtered by tags, a page at a time, while writes go on."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -85,7 +87,7 @@ def scan(shelf: Shelf, log: BucketLog, query: Query) -> Iterator[Batch]:
         if reader.met is not None:
             raise reader.met
     if log.doubt is not None and query.end is None:
-        raise log.doubt
+        raise copy(log.doubt)
 
 
 def _begin(shelf: Shelf, log: BucketLog, query: Query) -> tuple["_Reader", int, int]:
@@ -97,9 +99,15 @@ def _begin(shelf: Shelf, log: BucketLog, query: Query) -> tuple["_Reader", int, 
     if first < start and not query.descending:
         raise Trimmed(log.bucket, first, start)
     if doubt is not None and query.end is None and (query.descending or first >= end):
-        raise doubt
+        raise copy(doubt)
     first = max(first, start)
     return _Reader(shelf, log, query, first, max(first, stop)), start, end
+
+
+def is_listed(shelf: Shelf, log: BucketLog, segment: Segment) -> bool:
+    """Whether a segment is still the bucket's, as it was or longer."""
+    with shelf.lock:
+        return any(other.id == segment.id for other in log.filed.segments)
 
 
 class _Reader:
@@ -176,9 +184,8 @@ class _Reader:
         try:
             return self.shelf.index(self.log.bucket, segment)
         except Corrupt:
-            with self.shelf.lock:
-                if segment in self.log.filed.segments:
-                    raise
+            if is_listed(self.shelf, self.log, segment):
+                raise
             return None
 
     def _segment_hits(self, segment: Segment, index: SegmentIndex) -> Fingerprints | None:
@@ -201,9 +208,8 @@ class _Reader:
 
     def _check_still_listed(self, extent: Extent) -> None:
         """A file that is gone was dropped or filed anew; if it is still listed it is missing."""
-        with self.shelf.lock:
-            if isinstance(extent, SegmentExtent) and extent.segment in self.log.filed.segments:
-                raise missing(self.log.bucket, extent.segment)
+        if isinstance(extent, SegmentExtent) and is_listed(self.shelf, self.log, extent.segment):
+            raise missing(self.log.bucket, extent.segment)
 
     def _take(self, extent: Extent) -> bool:
         """Adds an extent's changes to the page, as many as it has room for; whether it is full.
@@ -318,17 +324,7 @@ class _Reader:
 def offset_since(shelf: Shelf, log: BucketLog, timestamp: int) -> int:
     """The first offset whose change is not before a time; the end of the log if there is none. Times never go back
     within a bucket, so this is found by searching."""
-    with shelf.lock:
-        first, end = log.start, log.end
-        segment = next((segment for segment in log.filed.segments if segment.last_timestamp >= timestamp), None)
-        entry = next((entry for entry in log.tail if entry.last_timestamp >= timestamp), None)
-    if segment is not None:
-        index = shelf.index(log.bucket, segment)
-        first = int(index.offsets[min(index.block_since(timestamp), len(index.offsets) - 1)])
-    elif entry is not None:
-        first = entry.base
-    else:
-        return end
+    first, end = _block_since(shelf, log, timestamp)
     while first < end:
         page = read(shelf, log, Query(first=first, changes_max=1_000))
         for batch in page.batches:
@@ -336,3 +332,23 @@ def offset_since(shelf: Shelf, log: BucketLog, timestamp: int) -> int:
                 return int(batch.offsets[np.searchsorted(batch.timestamps, timestamp, side="left")])
         first = page.end
     return end
+
+
+def _block_since(shelf: Shelf, log: BucketLog, timestamp: int) -> tuple[int, int]:
+    """Where to begin looking for a time, and where the log ends."""
+    while True:
+        with shelf.lock:
+            end, segments, tail = log.end, log.filed.segments, log.tail
+            place = bisect_left(segments, timestamp, key=lambda segment: segment.last_timestamp)
+            segment = segments[place] if place < len(segments) else None
+            entry = bisect_left(tail, timestamp, key=lambda entry: entry.last_timestamp)
+            in_tail = tail[entry].base if entry < len(tail) else end
+        if segment is None:
+            return in_tail, end
+        try:
+            index = shelf.index(log.bucket, segment)
+        except Corrupt:
+            if is_listed(shelf, log, segment):
+                raise
+            continue  # dropped meanwhile
+        return int(index.offsets[min(index.block_since(timestamp), len(index.offsets) - 1)]), end

@@ -153,6 +153,20 @@ def _unpack(window: Window, position: int, number: int) -> _Found | None:
     return _Found(Record(kind, bucket, before, after, position, length, crc), synced, content_crc, previous_crc)
 
 
+def first_record_number(data: bytes) -> int:
+    """The number of the file that begins with this record; -1 if it is none. Records are written after the header is
+    on disk, so that a header which is not there was."""
+    if len(data) < RECORD_BYTES or data[:4] != MAGIC:
+        return -1
+    (crc,) = _CRC.unpack_from(data, _CRC_POSITION)
+    return int.from_bytes(data[4:12], "little") if crc32c(data[:_CRC_POSITION]) == crc else -1
+
+
+def leftovers(window: Window, end: int, number: int) -> Iterator[int]:
+    """Where records lie behind the end of a file: a crash tore one before them."""
+    return (found.record.position for found in _later(window, end - 1, number))
+
+
 def _with_batch(found: _Found, window: Window) -> Record:
     record = found.record
     if record.kind != Kind.BATCH:
@@ -179,7 +193,8 @@ def _later(window: Window, position: int, number: int) -> Iterator[_Found]:
     pattern = MAGIC + number.to_bytes(8, "little")
     position += 1
     while position < window.size:
-        place = window.data.find(pattern, window.at(position, RECORD_BYTES))
+        start = window.at(position, RECORD_BYTES)  # may load other data: before `window.data` is looked at
+        place = window.data.find(pattern, start)
         if place < 0:
             position = max(position + 1, window.start + len(window.data) - len(pattern) + 1)
             continue

@@ -11,7 +11,7 @@ from .errors import Corrupt
 from .filing import cut_back
 from .journal import FOLDER, HEADER_BYTES, Journal, JournalFile, live_files
 from .manifest import BucketEntry, Manifest
-from .record import Gap, Kind, Record, Window, scan
+from .record import RECORD_BYTES, Gap, Kind, Record, Scan, Window, leftovers, scan
 
 
 class Recovery:
@@ -34,8 +34,7 @@ class Recovery:
             file.end = file.synced = found.end
             file.last_crc = found.last_crc
             if known_end is None and not read_only:
-                file.file.write(found.synced, [file.file.read(found.synced, found.end - found.synced)])
-                file.file.sync()
+                _make_durable(file, found, window)
             journal.files.append(file)
             for item in found.items:
                 self._apply(item, file)
@@ -53,18 +52,16 @@ class Recovery:
             return
         if item.kind == Kind.MARK:
             return
-        log = self.logs.setdefault(item.bucket, BucketLog(BucketEntry(item.bucket, 0, 0, 0, ())))
+        log = self.logs.setdefault(item.bucket, BucketLog(BucketEntry(item.bucket)))
         self._account_for_gap(log, item)
         if item.kind == Kind.TRUNCATE:
-            if item.after < log.filed.end:
-                log.filed = cut_back(self._disk, log.filed, item.after)
-            log.truncate_tail(item.after)
+            self._cut(log, item.after)
             return
         if item.problem:
             self.damage.append(
                 Corrupt(
                     file.path,
-                    item.position,
+                    item.position + RECORD_BYTES,
                     item.length,
                     item.problem,
                     bucket=item.bucket,
@@ -82,6 +79,13 @@ class Recovery:
         if item.before > log.end:
             file, gap = self._gap
             log.append_damaged(item.before, file, gap.position, gap.length)
+        elif item.before < log.end:  # a cut was in there
+            self._cut(log, item.before)
+
+    def _cut(self, log: BucketLog, end: int) -> None:
+        if end < log.filed.end:
+            log.filed = cut_back(self._disk, log.filed, end)
+        log.truncate_tail(end)
 
     def _doubt_suspects(self) -> None:
         if self._gap is None:
@@ -97,6 +101,16 @@ class Recovery:
                 bucket=bucket,
                 first=log.end,
             )
+
+
+def _make_durable(file: JournalFile, found: Scan, window: Window) -> None:
+    """The header and the records that nobody vouches for, written once more; and whole records that a crash left behind
+    a torn one wiped out, lest they follow it again when it is written a second time."""
+    file.file.write(0, [file.file.read(0, HEADER_BYTES)])
+    file.file.write(found.synced, [file.file.read(found.synced, found.end - found.synced)])
+    for position in leftovers(window, found.end, file.number):
+        file.file.write(position, [bytes(RECORD_BYTES)])
+    file.file.sync()
 
 
 def has_journal_content(disk: Disk) -> bool:

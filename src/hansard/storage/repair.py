@@ -30,6 +30,8 @@ def overwrite(disk: Disk, log: BucketLog, damage: Corrupt, copy: Sequence[Batch]
         )
     if sum(batch.length for batch in copy) != damage.length:
         raise DoesNotFit(f"the copy has {sum(batch.length for batch in copy)} bytes for {damage.length} damaged ones")
+    if not _is_part_of(log, damage):
+        raise DoesNotFit(f"{damage.path} no longer holds these offsets of the bucket: they were cut, dropped or filed")
     file = disk.open(damage.path)
     try:
         file.write(damage.position, [chunk for batch in copy for chunk in (batch.head, batch.body)])
@@ -37,6 +39,14 @@ def overwrite(disk: Disk, log: BucketLog, damage: Corrupt, copy: Sequence[Batch]
     finally:
         file.close()
     _check_digest(disk, log, damage)
+
+
+def _is_part_of(log: BucketLog, damage: Corrupt) -> bool:
+    """Journal files are used again, and segments go: what was damaged may not be there any more."""
+    place = (damage.path, damage.position, damage.length)
+    return any(segment_path(log.bucket, segment.id) == damage.path for segment in log.filed.segments) or any(
+        (entry.file.path, entry.position, entry.length) == place for entry in log.tail
+    )
 
 
 def _check_digest(disk: Disk, log: BucketLog, damage: Corrupt) -> None:

@@ -5,6 +5,8 @@ A damaged batch is replaced by one that covers its offsets and holds nothing, so
 
 from collections.abc import Collection
 
+from msgspec.structs import replace
+
 from hansard.batch import covering
 
 from .disk import Disk
@@ -25,7 +27,7 @@ def without_damage(
         if segment_path(entry.bucket, segment.id) not in paths:
             segments.append(segment)
             continue
-        writer = SegmentWriter(disk, settings, BucketEntry(entry.bucket, 0, 0, 0, ()), next_id)
+        writer = SegmentWriter(disk, settings, BucketEntry(entry.bucket), next_id)
         try:
             _copy(disk, entry.bucket, segment, writer)
             writer.finish()
@@ -33,7 +35,7 @@ def without_damage(
             writer.abandon()
         segments += map(sealed, writer.segments)
         next_id = writer.next_id
-    return BucketEntry(entry.bucket, entry.end, entry.epoch, entry.timestamp, tuple(segments)), next_id
+    return replace(entry, segments=tuple(segments)), next_id
 
 
 def _copy(disk: Disk, bucket: int, segment: Segment, writer: SegmentWriter) -> None:

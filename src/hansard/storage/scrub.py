@@ -14,7 +14,9 @@ from .disk import Disk
 from .errors import Corrupt
 from .extent import Moved, TailExtent
 from .manifest import Segment, index_path, segment_path
+from .reading import is_listed
 from .segment import Damage, walk
+from .shelf import Shelf
 from .store import Store
 
 
@@ -35,7 +37,7 @@ def total_bytes(store: Store) -> int:
 
 def scrub(store: Store, *, deep: bool = False, progress: Callable[[int], None] | None = None) -> Report:
     """A look at all that was there when it began; `progress` is told the bytes read since it was last told."""
-    scrubber = _Scrubber(store.shelf.disk, deep, progress or (lambda _: None))
+    scrubber = _Scrubber(store.shelf, deep, progress or (lambda _: None))
     scrubber.damage += [found for found in store.damage if found.bucket is None]
     for bucket in store.buckets():
         log = store.log(bucket)
@@ -46,8 +48,8 @@ def scrub(store: Store, *, deep: bool = False, progress: Callable[[int], None] |
 
 
 class _Scrubber:
-    def __init__(self, disk: Disk, deep: bool, progress: Callable[[int], None]) -> None:
-        self._disk, self._deep, self._progress = disk, deep, progress
+    def __init__(self, shelf: Shelf, deep: bool, progress: Callable[[int], None]) -> None:
+        self._shelf, self._disk, self._deep, self._progress = shelf, shelf.disk, deep, progress
         self._segments = self._batches = self._changes = self._bytes = 0
         self.damage: list[Corrupt] = []
 
@@ -58,13 +60,14 @@ class _Scrubber:
         end = 0
         for segment in segments:
             self._segments += 1
-            end = self._segment(log.bucket, segment, end)
+            end = self._segment(log, segment, end)
         for entry in tail:
             self._entry(log, entry)
         if log.doubt is not None:
             self.damage.append(log.doubt)
 
-    def _segment(self, bucket: int, segment: Segment, end: int) -> int:
+    def _segment(self, log: BucketLog, segment: Segment, end: int) -> int:
+        bucket = log.bucket
         path = segment_path(bucket, segment.id)
         digest, at, whole = 0, max(end, segment.base), True
         lookup = _IndexCheck(self._disk, bucket, segment)
@@ -85,7 +88,8 @@ class _Scrubber:
                 lookup.see(position, item)
                 digest, at = index.extend_digest(digest, header), header.end_offset
         except Corrupt as error:
-            self.damage.append(error)
+            if is_listed(self._shelf, log, segment):  # else retention dropped it meanwhile
+                self.damage.append(error)
             return segment.end
         if lost is not None:
             self._damaged(path, lost.position, lost.length, lost.reason, bucket, at, segment.end)

@@ -1,13 +1,14 @@
 """Reading segment files: batch by batch from any block boundary, and making their index anew."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from hansard.batch import BATCH_BYTES_MAX, MAGIC, Batch, Malformed, check_header, reopen
 
 from . import document, index
 from .disk import Disk
-from .errors import Corrupt
+from .errors import Corrupt, DiskFull
 from .manifest import Segment, index_path, segment_path
 
 WALK_BYTES = 1 << 20
@@ -128,8 +129,11 @@ def _rebuild_index(
     assert made is not None
     whole = whole and builder.digest == segment.digest
     if whole and not read_only:
-        file = disk.open(index_path(bucket, segment.id), create=True)
-        file.truncate(0)
-        file.write(0, [chunk])
-        file.close()
+        with suppress(DiskFull):  # it is a convenience: reads go on without
+            file = disk.open(index_path(bucket, segment.id), create=True)
+            try:
+                file.truncate(0)
+                file.write(0, [chunk])
+            finally:
+                file.close()
     return made._replace(complete=whole)

@@ -12,6 +12,7 @@ taken in this order, keep them apart: maintenance (filing, cutting, dropping), t
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from threading import Lock
 
 from msgspec.structs import replace
@@ -77,7 +78,7 @@ class Store:
 
     def log(self, bucket: int) -> BucketLog:
         with self.shelf.lock:
-            return self.logs.get(bucket) or BucketLog(BucketEntry(bucket, 0, 0, 0, ()))
+            return self.logs.get(bucket) or BucketLog(BucketEntry(bucket))
 
     def read(self, bucket: int, query: Query) -> Page:
         return reading.read(self.shelf, self.log(bucket), query)
@@ -100,12 +101,12 @@ class Store:
                 records = self._records(batches)
                 needed = sum(record.length for record in records) + ROOM_BYTES
                 if self.full is not None and self.shelf.disk.free_bytes() < needed:
-                    raise self.full
+                    raise copy(self.full)
                 placed = self.journal.write(records)
                 file = self.journal.current
                 with self.shelf.lock:
                     for record in placed:
-                        log = self.logs.setdefault(record.bucket, BucketLog(BucketEntry(record.bucket, 0, 0, 0, ())))
+                        log = self.logs.setdefault(record.bucket, BucketLog(BucketEntry(record.bucket)))
                         log.append(record, file)
                     self._unfiled_records += len(placed)
                     self.full = None
@@ -117,7 +118,7 @@ class Store:
         for bucket, batch in batches:
             log, header = self.log(bucket), batch.header
             if log.doubt is not None:
-                raise log.doubt
+                raise copy(log.doubt)
             end, epoch, timestamp = ends.get(bucket) or (log.end, log.epoch, log.timestamp)
             log.check_next(end, epoch, timestamp, header)
             records.append(Record(Kind.BATCH, bucket, end, header.end_offset, 0, batch.length, 0, batch))
@@ -129,10 +130,9 @@ class Store:
         end = offset + 1
         with self._writing(), self._maintenance:
             log = self.log(bucket)
-            if end >= log.end:
+            if end >= log.end and log.doubt is None:
                 return
-            if end < log.start:
-                raise Trimmed(bucket, end, log.start)
+            end = min(end, log.end)
             filed = cut_back(self.shelf.disk, log.filed, end) if end < log.filed.end else log.filed
             trial = BucketLog(filed)
             trial.tail = list(log.tail)
@@ -146,7 +146,9 @@ class Store:
                 try:
                     self._file()
                 except DiskFull as error:  # the cut is in the journal, and that is enough
-                    self.full = error
+                    self.full = copy(error)
+                except Corrupt:  # in another bucket: whoever files next is told
+                    pass
 
     # Maintenance.
 
@@ -181,7 +183,8 @@ class Store:
             if entry.bucket in keep and entry == self.log(entry.bucket).filed:
                 held = held_from(holds, entry.bucket, now)
                 drop = droppable(entry.segments, keep[entry.bucket], now, held)
-                entry = replace(entry, segments=entry.segments[drop:]) if drop else entry
+                if drop:
+                    entry = replace(entry, start=entry.segments[drop - 1].end, segments=entry.segments[drop:])
             entries.append(entry)
         thinned = replace(previous, buckets=tuple(entries), holds=holds)
         if thinned == previous:
@@ -227,6 +230,9 @@ class Store:
     def hold(self, hold: Hold) -> None:
         """Keep retention from dropping what a reader still wants; the same name again moves its hold."""
         with self._writing(), self._maintenance:
+            start, _ = self.bounds(hold.bucket)
+            if hold.offset < start:
+                raise Trimmed(hold.bucket, hold.offset, start)
             others = [other for other in self.manifest.holds if (other.name, other.bucket) != (hold.name, hold.bucket)]
             self._save(replace(self.manifest, holds=(*others, hold)))
 
@@ -236,6 +242,10 @@ class Store:
             self._save(replace(self.manifest, holds=left))
 
     def _file(self, *, give_up_damaged: bool = False) -> None:
+        with self.shelf.lock:
+            doubts = [log.doubt for _, log in sorted(self.logs.items()) if log.doubt is not None]
+        if doubts:  # filing would let go of the journal file that shows it
+            raise copy(doubts[0])
         with self._journal_lock:
             if self.journal.current.end > HEADER_BYTES:
                 self.journal.begin_file()
@@ -280,7 +290,7 @@ class Store:
         try:
             yield
         except DiskFull as error:
-            self.full = error
+            self.full = copy(error)  # without its traceback, which holds on to what could not be stored
             raise
         except StorageError as error:
             if isinstance(error, SyncFailed):
