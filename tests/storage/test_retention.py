@@ -106,13 +106,14 @@ def test_a_cut_that_only_the_journal_knows_of_is_not_undone() -> None:
     disk = SimDisk()
     store = new_store(disk)
     fill(store, 0, 90)
+    fill(store, 0, 90, bucket=1)
     store.file()
     fill(store, 90, 93)
     disk.capacity = sum(len(content) for content in disk.files().values())
     store.truncate_after(0, 29)  # there is no room to file what is left, so the manifest still has all
     disk.capacity = None
-    store.retain({0: Retention(change_count=10)}, now=0)
+    store.retain({bucket: Retention(change_count=10) for bucket in (0, 1)}, now=0)
     start, end = store.bounds(0)
-    assert end == 30 and offsets(store) == list(range(start, 30))
+    assert store.bounds(1)[0] > 0 and end == 30 and offsets(store) == list(range(start, 30))
     store.close()
     assert offsets(reopen(disk)) == list(range(start, 30))
