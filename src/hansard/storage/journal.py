@@ -149,20 +149,23 @@ class Journal:
         self._disk.sync_folder(FOLDER)
         return path, file
 
-    def add_free(self, path: str, file: File) -> None:
-        """A slot that holds nothing of the journal, for the next file; or one too many, which goes."""
-        if len(self._free) < FREE_SLOTS_MAX:
-            self._free.append((path, file))
-        else:
-            file.close()
-            self._disk.remove(path)
-
     def release(self, number: int) -> None:
-        """Everything below this file is filed: their slots are free."""
+        """Everything below this file is filed: their slots are free. No IO: readers wait for the lock this is under."""
         while self.files[0].number < number:
             filed = self.files.pop(0)
             filed.retired = True
             self.add_free(filed.path, filed.file)
+
+    def add_free(self, path: str, file: File) -> None:
+        """A slot that holds nothing of the journal, for the next file."""
+        self._free.append((path, file))
+
+    def remove_surplus(self) -> None:
+        """Give back the space of more free slots than will be used soon."""
+        while len(self._free) > FREE_SLOTS_MAX:
+            path, file = self._free.pop(0)
+            file.close()
+            self._disk.remove(path)
 
     def close(self) -> None:
         for file in [*(live.file for live in self.files), *(file for _, file in self._free)]:

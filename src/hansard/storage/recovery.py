@@ -43,6 +43,8 @@ class Recovery:
                 slot.close()
             else:
                 journal.add_free(path, slot)
+        if not read_only:
+            journal.remove_surplus()
         self._doubt_suspects()
 
     def _apply(self, item: Record | Gap, file: JournalFile) -> None:

@@ -264,6 +264,8 @@ class Store:
                 log.take_filed(entry, len(tail))
             self._unfiled_records = sum(len(log.tail) for log in self.logs.values())
             self.journal.release(number)
+        with self._journal_lock:
+            self.journal.remove_surplus()
         self._remove_unlisted(known)
         ballast.take(self.shelf.disk)
 
