@@ -174,6 +174,8 @@ def early_reuses(calls: Sequence[Call], directory: Path) -> Iterator[str]:
     held: dict[str, int] = {}
     for call, number in _headers(calls):
         before = held.get(call.path)
+        if before == number:
+            continue  # a recovery writes the header of the file that it goes on with once more
         if before is not None and not any(first > before and safe < call.began for first, safe in manifests):
             yield f"line {call.began}: {Path(call.path).name} is written over, but file {before} may be needed"
         held[call.path] = number
@@ -181,8 +183,8 @@ def early_reuses(calls: Sequence[Call], directory: Path) -> Iterator[str]:
 
 def reuse_count(calls: Sequence[Call]) -> int:
     """How often a journal file was written over."""
-    paths = [call.path for call, _ in _headers(calls)]
-    return len(paths) - len(set(paths))
+    files = {(call.path, number) for call, number in _headers(calls)}
+    return len(files) - len({path for path, _ in files})
 
 
 def _headers(calls: Sequence[Call]) -> Iterator[tuple[Call, int]]:
