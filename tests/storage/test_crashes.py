@@ -1,8 +1,13 @@
 """A crash at every operation of a store's life, with many draws of what is lost, leaves what was acknowledged."""
 
+from random import Random
+
 import pytest
 
+from hansard.storage.retention import Retention
 from sim.crashes import Crash, check_crash, crashes, lived
+from sim.disk import SimDisk
+from tests.storage.stores import batch_at, fill, new_store, offsets, reopen
 
 LIVES = 14
 DRAWS = 1
@@ -25,6 +30,23 @@ FAILED_ONCE = [
 @pytest.mark.parametrize("crash", FAILED_ONCE, ids=str)
 def test_crashes_that_failed_once_do_not_again(crash: Crash) -> None:
     check_crash(lived(crash.life), crash)
+
+
+def test_what_is_acknowledged_after_a_kill_survives_a_power_cut_whatever_the_killed_process_left_unsynced() -> None:
+    lived_disk = SimDisk()
+    store = new_store(lived_disk)
+    fill(store, 0, 60)
+    store.retain({0: Retention(change_count=20)}, now=0)
+    for at in range(lived_disk.operation_count + 1):
+        disk = lived_disk.restarted(at)
+        store = new_store(disk)
+        found = offsets(store)
+        end = store.bounds(0)[1]
+        store.append([(0, batch_at(end, 3))])
+        store.file()
+        for draw in range(4):
+            left = reopen(disk.crashed(disk.operation_count, Random(f"{at} {draw}")))
+            assert offsets(left) == [*found, end, end + 1, end + 2], f"killed after operation {at}, draw {draw}"
 
 
 def test_the_lives_were_eventful() -> None:
