@@ -51,7 +51,7 @@ def to_arrow(batch: Batch) -> pa.RecordBatch:
             batch.value_array(),
             _tag_array(batch),
             _connections(batch),
-            _vector(_INT64, batch.series),
+            _series(batch),
         ],
         schema=SCHEMA,
     )
@@ -65,6 +65,12 @@ def _connections(batch: Batch) -> pa.Array:
     if batch.header.flags & Flag.CONNECTIONS:
         return _vector(_INT64, batch.connections)
     return _constant(batch.header.connection, batch.header.change_count)
+
+
+def _series(batch: Batch) -> pa.Array:
+    if batch.header.connection or batch.header.flags & Flag.SERIES:
+        return _vector(_INT64, batch.series)
+    return _constant(0, batch.header.change_count)
 
 
 @lru_cache(maxsize=16)
