@@ -19,7 +19,6 @@ from hansard.batch import (
     Batch,
     Flag,
     Malformed,
-    between,
     bucket_mask,
     build,
     from_arrow,
@@ -171,7 +170,6 @@ def exercise(batch: Batch, raw: bytes, *, hashes: bool) -> None:
     for derived in (
         batch,
         select(batch, batch.offsets % 2 == 0),
-        between(batch, batch.header.base_offset + 1, batch.header.end_offset),
         batch.decompressed().compressed(),
         batch.placed(epoch=9, base_offset=5),
     ):

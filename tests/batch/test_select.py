@@ -1,11 +1,13 @@
 """A part of a batch is the changes that were chosen, exactly as they were, where they were."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hansard.batch import Batch, Change, Flag, Mask, between, build, select, verify
+from hansard.batch import Batch, Change, Flag, Mask, Part, build, gather, merge, select, verify
 
 from .strategies import Example, examples, few
 
@@ -62,20 +64,25 @@ def test_a_part_of_a_part_is_a_part_of_the_whole(example: Example, data: st.Data
     check_part(example.batch, select(part, second), list(select(example.batch, both).changes()))
 
 
-@few
-@given(examples(), st.data())
-def test_between_is_the_changes_with_those_offsets(example: Example, data: st.DataObject) -> None:
-    base, end = example.batch.header.base_offset, example.batch.header.end_offset
-    near = st.integers(max(base - 2, 0), min(end + 2, (1 << 63) - 1))
-    first, stop = data.draw(near), data.draw(near)
-    part = between(example.batch, first, stop)
-    check_part(example.batch, part, [change for change in example.changes if first <= change.offset < stop])
+def test_parts_of_several_batches_become_one_with_all_that_they_were() -> None:
+    mixed = merge([build(["a"], ["1"], [["x"]], connection=4, first_series=7), build([None], ["2"], [["y", "x"]])])
+    batches = [
+        build(["a", None, "c"], ["1", "2", None], [["x"], [], ["y"]]).stamped(epoch=1, base_offset=10, timestamp=5),
+        build(["d", "e"], ["3", "4"], [["z"], ["x"]], connection=9, first_series=3).stamped(
+            epoch=2, base_offset=20, timestamp=6
+        ),
+        mixed.stamped(epoch=2, base_offset=22, timestamp=6),
+    ]
+    for choice in itertools.product(([0, 2], [1]), ([1], [0, 1]), ([0], [1], [0, 1])):
+        parts = [Part(batch, np.array(places)) for batch, places in zip(batches, choice, strict=True)]
+        gathered = verify(gather(parts).to_bytes())
+        wanted = [list(batch.changes())[place] for batch, places in parts for place in places.tolist()]
+        assert list(gathered.changes()) == wanted
+        assert (gathered.header.base_offset, gathered.header.end_offset, gathered.header.epoch) == (10, 24, 2)
 
 
 def test_all_of_a_batch_is_the_batch_itself() -> None:
     assert select(BATCH, mask_of(0, 1, 2, 3)) is BATCH
-    assert between(BATCH, 100, 104) is BATCH
-    assert between(BATCH, 0, 1 << 60) is BATCH
 
 
 def test_nothing_of_a_batch_still_covers_its_offsets() -> None:
@@ -85,7 +92,6 @@ def test_nothing_of_a_batch_still_covers_its_offsets() -> None:
     assert nothing.tag_names == []
     assert verify(nothing.to_bytes()) == nothing
     assert select(nothing, mask_of(count=0)) is nothing
-    assert between(nothing, 101, 102) is nothing
 
 
 def test_offsets_series_and_times_stay_as_they_were() -> None:

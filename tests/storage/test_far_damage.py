@@ -1,5 +1,7 @@
 """Damage that reaches further than a batch: to a bucket's end, to a cut, to a whole file; and repairs out of place."""
 
+from random import Random
+
 import pytest
 
 from hansard.storage.errors import Corrupt
@@ -126,3 +128,28 @@ def test_a_repair_of_a_segment_that_was_dropped_leaves_the_store_alone() -> None
     with pytest.raises(DoesNotFit):
         store.repair(damage, [batch_at(0, 3)])
     fill(store, 90, 93)
+
+
+def test_giving_up_can_be_interrupted_anywhere_and_done_again() -> None:
+    disk = SimDisk()
+    store = new_store(disk)
+    fill(store, 0, 60)
+    store.file()
+    fill(store, 60, 90)
+    store.close()
+    disk.flip(segment_files(disk)[0], 1_000, 4)
+    live = next(path for path in disk.files() if b"84 " in disk.files()[path] and path.startswith("journal"))
+    disk.flip(live, disk.files()[live].rfind(b"84 "), 4)
+    disk = disk.crashed(disk.operation_count, Random(0))
+    store = reopen(disk)
+    damage = scrub(store).damage
+    lost = {offset for found in damage for offset in range(found.first or 0, found.end or 0)}
+    assert len(damage) == 2
+    before = disk.operation_count
+    store.give_up(damage)
+    for at in range(before, disk.operation_count + 1):
+        for draw in range(4):
+            found = reopen(disk.crashed(at, Random(f"{at} {draw}")))
+            found.give_up(scrub(found).damage)
+            assert offsets(found) == [offset for offset in range(90) if offset not in lost]
+            assert found.bounds(0) == (0, 90) and not scrub(found).damage

@@ -19,7 +19,7 @@ from .keyhash import bucket_of, key_hash
 from .limits import BATCH_BYTES_MAX, SPAN_MAX
 from .match import bucket_mask, key_mask, tag_mask
 from .merge import merge
-from .select import Part, between, gather, select
+from .select import Part, gather, select
 from .verification import check_hashes, verify
 
 __all__ = [
@@ -40,7 +40,6 @@ __all__ = [
     "Mask",
     "Part",
     "Text",
-    "between",
     "bucket_mask",
     "bucket_of",
     "build",

@@ -32,14 +32,6 @@ def select(batch: Batch, mask: Mask) -> Batch:
     return batch if len(places) == len(batch) else gather([Part(batch, places)])
 
 
-def between(batch: Batch, first: int, end: int) -> Batch:
-    """The changes with offsets from `first` up to, not including, `end`; the batch itself where that is all."""
-    header = batch.header
-    if first <= header.base_offset and end >= header.end_offset:
-        return batch
-    return select(batch, (batch.offsets >= first) & (batch.offsets < end))
-
-
 def gather(parts: Sequence[Part]) -> Batch:
     """One batch of parts of batches that follow each other in a log. Its epoch is that of the last."""
     assert parts
