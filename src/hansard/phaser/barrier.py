@@ -1,0 +1,71 @@
+"""Linearizable reads: all members confirm the term, in one round for all reads that wait.
+
+A read joins the next round, never one that is under way: a member may have confirmed that one before the read was asked
+for. When every member has confirmed, no later government had been formed when the round began, because it would have
+needed one of them; so everything that was acknowledged before the read is in this leader's log and committed.
+"""
+
+from collections import deque
+
+from msgspec import Struct
+
+from .effect import AnswerRead, Effect
+from .event import Read
+from .outcome import Busy, Expired, NotLeader, ReadFrom
+from .settings import Settings
+
+
+class Asked(Struct, frozen=True, gc=False):
+    read: Read
+    round: int
+
+
+class Barrier:
+    """Invariant: reads wait in the order of their rounds; none waits for a round later than the next."""
+
+    __slots__ = ("effects", "round", "running", "settings", "waiting")
+
+    def __init__(self, effects: list[Effect], settings: Settings) -> None:
+        self.effects = effects
+        self.settings = settings
+        self.round = 0
+        """The last round that was begun. Rounds are numbered through all terms."""
+        self.running = False
+        self.waiting: deque[Asked] = deque()
+
+    def join(self, read: Read, now_us: int) -> None:
+        if read.deadline_us <= now_us:
+            self.effects.append(AnswerRead(read.id, Expired()))
+        elif len(self.waiting) >= self.settings.backlog_count_max:
+            self.effects.append(AnswerRead(read.id, Busy()))
+        else:
+            self.waiting.append(Asked(read, self.round + 1))
+
+    def begin(self) -> int | None:
+        """The round to ask for now; None if nobody waits for one, or one is under way."""
+        if self.running or not self.waiting:
+            return None
+        self.round += 1
+        self.running = True
+        return self.round
+
+    def confirmed(self, round: int, committed: int) -> None:
+        """Everybody has confirmed the term in this round."""
+        if round < self.round:
+            return
+        self.running = False
+        while self.waiting and self.waiting[0].round <= round:
+            self.effects.append(AnswerRead(self.waiting.popleft().read.id, ReadFrom(committed)))
+
+    def expire(self, now_us: int) -> None:
+        for asked in self.waiting:
+            if asked.read.deadline_us <= now_us:
+                self.effects.append(AnswerRead(asked.read.id, Expired()))
+        self.waiting = deque([asked for asked in self.waiting if asked.read.deadline_us > now_us])
+
+    def give_up(self, outcome: NotLeader) -> None:
+        """This participant does not lead any more, or leads under another term: what was confirmed is worth nothing."""
+        for asked in self.waiting:
+            self.effects.append(AnswerRead(asked.read.id, outcome))
+        self.waiting.clear()
+        self.running = False

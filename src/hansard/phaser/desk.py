@@ -1,0 +1,217 @@
+"""Where a leader takes submissions: judges them against the streams, makes batches of them, and answers when those are
+committed.
+
+Small submissions that wait together become one batch. A submission is journalled whole or not at all, apart from
+changes at its beginning that were stored before.
+"""
+
+from collections import deque
+from typing import Final, assert_never
+
+from msgspec import Struct
+
+from hansard.batch import Batch, Flag, bucket_mask, merge, select
+
+from .backlog import Backlog
+from .effect import Answer, Effect
+from .event import Submit
+from .government import NodeId, Term
+from .ledger import Ledger
+from .outcome import (
+    Broken,
+    Busy,
+    Expired,
+    Gap,
+    Invalid,
+    Misplaced,
+    NotLeader,
+    Outcome,
+    Receipt,
+    Refusal,
+    Repeated,
+    Stored,
+    Unknown,
+)
+from .settings import Settings
+from .streams import NO_CONNECTION, Early, Forgotten, Fresh, Known, last_series
+
+MERGED_BYTES_MAX: Final = 8 << 10
+"""Larger submissions stay the batches that they are."""
+_NOT_A_CLIENTS: Final = Flag.INTERNAL | Flag.OFFSETS | Flag.TIMESTAMPS | Flag.CONNECTIONS
+
+
+class Pending(Struct, frozen=True, gc=False):
+    """An answer that is true once everything before `end` is committed."""
+
+    id: int
+    end: int
+    deadline_us: int
+    outcome: Stored | Repeated
+
+
+class Group:
+    """Submissions that will be one batch."""
+
+    __slots__ = ("batches", "byte_count", "last", "submissions")
+
+    def __init__(self) -> None:
+        self.submissions: list[tuple[Submit, int]] = []
+        """With the number of changes that were left out as repeated."""
+        self.batches: list[Batch] = []
+        self.byte_count = 0
+        self.last: set[int] = set()
+        """Connections that are in it."""
+
+
+class Desk:
+    __slots__ = ("backlog", "bucket", "buckets", "effects", "ledger", "paused", "pending", "settings")
+
+    def __init__(self, bucket: int, ledger: Ledger, effects: list[Effect], settings: Settings) -> None:
+        self.bucket = bucket
+        self.buckets = 1
+        self.ledger = ledger
+        self.effects = effects
+        self.settings = settings
+        self.backlog = Backlog(settings)
+        self.pending: deque[Pending] = deque()
+        """Journalled, or a repetition of what is."""
+        self.paused = False
+
+    def answer(self, submission_id: int, outcome: Outcome) -> None:
+        self.effects.append(Answer(submission_id, outcome))
+
+    def put(self, submit: Submit, now_us: int) -> None:
+        """Into the backlog, from where it is taken when there is room."""
+        flags = submit.batch.header.flags
+        if flags & _NOT_A_CLIENTS or not submit.batch.header.change_count:
+            self.answer(submit.id, Invalid("only a leader writes places, times and several clients into a batch"))
+        elif submit.deadline_us <= now_us:
+            self.answer(submit.id, Expired())
+        elif not self.backlog.put(submit, now_us):
+            self.answer(submit.id, Busy())
+
+    # From the backlog into the log.
+
+    def drain(self, term: Term, now_us: int, wall_us: int) -> None:
+        """Take what waits, as long as the bytes that are not committed stay within bounds."""
+        backlog, ledger, settings = self.backlog, self.ledger, self.settings
+        group = Group()
+        while backlog.queue and not self.paused:
+            if ledger.uncommitted_bytes + group.byte_count >= settings.flight_bytes_max:
+                break
+            waiting = backlog.take()
+            submit = waiting.submit
+            if waiting.until_us <= now_us:
+                self.answer(submit.id, Expired())
+                continue
+            connection = submit.batch.header.connection
+            small = submit.batch.length <= MERGED_BYTES_MAX and not submit.batch.header.flags & Flag.COMPRESSED
+            full = group.byte_count + submit.batch.length > settings.merge_bytes
+            if group.batches and (full or not small or connection in group.last):
+                self._append(group, term, wall_us)
+                group = Group()
+            self._admit(submit, group)
+        if group.batches:
+            self._append(group, term, wall_us)
+
+    def _admit(self, submit: Submit, group: Group) -> None:
+        batch, repeated = submit.batch, 0
+        if submit.buckets != self.buckets and not bucket_mask(batch, self.bucket, self.buckets).all():
+            self.answer(submit.id, Misplaced(self.buckets))
+            return
+        connection = batch.header.connection
+        if connection != NO_CONNECTION:
+            verdict = self._judge(submit)
+            match verdict:
+                case Fresh():
+                    if verdict.after >= batch.header.first_series:
+                        batch = select(batch, batch.series > verdict.after)
+                        repeated = len(submit.batch) - len(batch)
+                case Known():
+                    self._await(Pending(submit.id, verdict.end, submit.deadline_us, Repeated(verdict.receipt)))
+                    return
+                case _:
+                    self.answer(submit.id, verdict)
+                    return
+            group.last.add(connection)
+        group.submissions.append((submit, repeated))
+        group.batches.append(batch)
+        group.byte_count += batch.length
+
+    def _judge(self, submit: Submit) -> Fresh | Known | Refusal:
+        streams, header = self.ledger.streams, submit.batch.header
+        continues = submit.continues
+        if continues is not None and streams.last(header.connection) is None:
+            refusal = streams.judge_continuation(continues.connection, continues.previous)
+            if refusal is not None:
+                return _as_outcome(refusal)
+        verdict = streams.judge(
+            header.connection, header.first_series, last_series(submit.batch), header.previous_series
+        )
+        return _as_outcome(verdict) if isinstance(verdict, Early | Forgotten) else verdict
+
+    def _append(self, group: Group, term: Term, wall_us: int) -> None:
+        ledger = self.ledger
+        batch = merge(group.batches).stamped(
+            epoch=term, base_offset=ledger.end, timestamp=max(wall_us, ledger.timestamp)
+        )
+        offset, timestamp = batch.header.base_offset, batch.header.first_timestamp
+        if batch.header.flags & Flag.OFFSETS:  # the rest of a submission, behind the places of what was left out
+            offset = int(batch.offsets[0])
+        ledger.append(batch)
+        for (submit, repeated), part in zip(group.submissions, group.batches, strict=True):
+            stored = Stored(Receipt(offset, timestamp), repeated)
+            self.pending.append(Pending(submit.id, ledger.end, submit.deadline_us, stored))
+            offset += part.header.change_count
+
+    # Answers.
+
+    def _await(self, pending: Pending) -> None:
+        """A repetition waits for the commit of the first copy, in its place among those that wait."""
+        if pending.end <= self.ledger.committed:
+            self.answer(pending.id, pending.outcome)
+            return
+        later: list[Pending] = []
+        while self.pending and self.pending[-1].end > pending.end:
+            later.append(self.pending.pop())
+        self.pending += [pending, *reversed(later)]
+
+    def settle(self) -> None:
+        """Answer all that is committed."""
+        pending, committed = self.pending, self.ledger.committed
+        while pending and pending[0].end <= committed:
+            done = pending.popleft()
+            self.answer(done.id, done.outcome)
+
+    def expire(self, now_us: int) -> None:
+        """In the backlog: certainly not stored. In the log, and not committed: nobody can say yet."""
+        for submit in self.backlog.take_expired(now_us):
+            self.answer(submit.id, Expired())
+        if any(pending.deadline_us <= now_us for pending in self.pending):
+            for pending in self.pending:
+                if pending.deadline_us <= now_us:
+                    self.answer(pending.id, Unknown())
+            self.pending = deque([pending for pending in self.pending if pending.deadline_us > now_us])
+
+    def hand_over(self, leader: NodeId | None, epoch: int) -> None:
+        """Another one leads. What waited goes there; what was journalled may or may not be in its log."""
+        for pending in self.pending:
+            self.answer(pending.id, Unknown())
+        self.pending.clear()
+        for submit in self.backlog.take_meant_for(epoch):
+            self.answer(submit.id, NotLeader(leader, epoch))
+
+    def doubled(self, buckets: int) -> None:
+        """There are more buckets: what does not belong here any more is sent back to be cut anew."""
+        assert buckets >= self.buckets
+        self.buckets = buckets
+
+
+def _as_outcome(verdict: Early | Forgotten) -> Gap | Broken:
+    match verdict:
+        case Early():
+            return Gap(verdict.expected)
+        case Forgotten():
+            return Broken()
+        case _:
+            assert_never(verdict)

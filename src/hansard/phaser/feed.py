@@ -1,0 +1,103 @@
+"""One participant to whom batches are passed on: how far it is, and what is under way to it.
+
+not introduced   the Wedge was sent, or has to be sent again; nothing is known of the other's log
+snapshot         its log is of no use; it gets the state in parts, one at a time, and then the log from its beginning
+streaming        batches are sent one after the other, a bounded number of bytes ahead of its acknowledgements
+"""
+
+from collections import deque
+
+from crc32c import crc32c
+
+from .government import NodeId, Term
+from .message import Collection
+
+
+class Transfer:
+    """The state on its way to a copy that has none."""
+
+    __slots__ = ("collection", "content", "kept", "part_bytes", "start", "start_term")
+
+    def __init__(self, offset: int, start: int, start_term: Term, content: bytes, part_bytes: int) -> None:
+        self.collection = Collection(offset, -(-len(content) // part_bytes), crc32c(content))
+        self.start = start
+        self.start_term = start_term
+        self.content = content
+        self.part_bytes = part_bytes
+        self.kept = 0
+        """Parts that the other one has on disk."""
+
+    @property
+    def done(self) -> bool:
+        return self.kept == self.collection.total
+
+    @property
+    def next_part(self) -> bytes:
+        return self.content[self.kept * self.part_bytes : (self.kept + 1) * self.part_bytes]
+
+
+class Feed:
+    """Invariant: `flight` holds the ends and lengths of what was sent and not acknowledged, in order, and
+    `flight_bytes` is their sum."""
+
+    __slots__ = (
+        "commit_sent",
+        "commit_there",
+        "confirmed",
+        "fetching",
+        "flight",
+        "flight_bytes",
+        "floor",
+        "introduced",
+        "next",
+        "node",
+        "progress_us",
+        "through",
+        "transfer",
+    )
+
+    def __init__(self, node: NodeId, now_us: int) -> None:
+        self.node = node
+        self.introduced = False
+        self.transfer: Transfer | None = None
+        self.next = 0
+        """The offset of the batch to be sent next."""
+        self.through = -1
+        """Everything before this is on its disk, and on the disks behind it. Never falls within a term."""
+        self.floor = 0
+        """Where its log ended when it was introduced, or when it last complained: it has everything before."""
+        self.flight: deque[tuple[int, int]] = deque()
+        self.flight_bytes = 0
+        self.fetching = False
+        self.commit_sent = 0
+        self.commit_there = 0
+        """What it is known to know as committed."""
+        self.confirmed = 0
+        """The last round in which it confirmed the term."""
+        self.progress_us = now_us
+        """When something last came of what was sent."""
+
+    @property
+    def streaming(self) -> bool:
+        return self.introduced and self.transfer is None
+
+    def restart(self, offset: int) -> None:
+        """Go on from this offset; what was under way is not counted on."""
+        self.next = offset
+        self.flight.clear()
+        self.flight_bytes = 0
+        self.fetching = False
+
+    def sent(self, end: int, length: int) -> None:
+        self.next = end
+        self.flight.append((end, length))
+        self.flight_bytes += length
+
+    def acknowledged(self, through: int, now_us: int) -> bool:
+        """Says whether that was news."""
+        if through <= self.through:
+            return False
+        self.through, self.progress_us = through, now_us
+        while self.flight and self.flight[0][0] <= through:
+            self.flight_bytes -= self.flight.popleft()[1]
+        return True

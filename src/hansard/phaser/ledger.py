@@ -1,0 +1,291 @@
+"""This participant's copy of the bucket: its log as far as memory has to know it, and what is derived from it.
+
+    start ... committed ... synced ... end          committed <= synced <= end, once the copy has its state
+                                 `-- on this disk, or under way to it
+
+Writes gather during a turn and leave as one `Persist`; when it comes back as persisted, `synced` and `promised_synced`
+follow. `tail` holds the batches that somebody may still have to be sent; all others are fetched from disk.
+"""
+
+from collections import deque
+
+from msgspec import Struct
+
+from hansard.batch import Batch
+
+from .decree import Decree, decree_in
+from .effect import Committed as CommittedEffect
+from .effect import Cut, Discard, Effect, Keep, Note, Persist, Put, Reset, Write
+from .government import Government, Term
+from .lineage import Lineage
+from .message import Collection, Part
+from .recovered import STATE, NoteContent, Recovered, State, decode_note, decode_state, encode, part_name
+from .settings import Settings
+from .streams import Image, Streams
+
+_MEMORY_US = Government(0, "", ("",)).memory_us
+
+
+class Ticket(Struct):
+    """Writes under way to the disk, and what will be true once they are there."""
+
+    number: int
+    end: int
+    promised: Term
+
+
+class Ledger:
+    __slots__ = (
+        "checkpoint_due",
+        "collection",
+        "commit_known",
+        "committed",
+        "decree",
+        "decrees",
+        "effects",
+        "lineage",
+        "parts",
+        "persisted_ticket",
+        "promised",
+        "promised_synced",
+        "settings",
+        "state_from",
+        "streams",
+        "synced",
+        "tail",
+        "tail_bytes",
+        "ticket",
+        "tickets",
+        "timestamp",
+        "uncommitted",
+        "uncommitted_bytes",
+        "writes",
+    )
+
+    def __init__(self, settings: Settings, effects: list[Effect], recovered: Recovered) -> None:
+        note = decode_note(recovered.note)
+        self.settings = settings
+        self.effects = effects
+        self.promised: Term = note.promised
+        self.promised_synced: Term = note.promised
+        self.lineage = Lineage(recovered.start, recovered.end, note.runs)
+        self.synced = recovered.end
+        self.committed = recovered.start
+        """Readers may see everything before it."""
+        self.commit_known = 0
+        """What the leader says is committed; a copy that is behind does not have all of it."""
+        self.timestamp = recovered.timestamp
+        """Of the last entry, or a later one: no entry will have a lower one."""
+        self.tail: dict[int, Batch] = {}
+        """By base offset, in order, without a hole up to the end."""
+        self.tail_bytes = 0
+        self.writes: list[Write] = []
+        self.uncommitted: deque[tuple[int, int]] = deque()
+        """Ends and lengths of the batches that were appended and are not committed."""
+        self.uncommitted_bytes = 0
+        self.ticket = 0
+        self.persisted_ticket = 0
+        self.tickets: deque[Ticket] = deque()
+        self.streams = Streams(_MEMORY_US)
+        self.decree: Decree | None = None
+        """The last one in the committed log."""
+        self.decrees: deque[tuple[int, Decree]] = deque()
+        """Those after it, with their offsets."""
+        self.state_from: int | None = None
+        """What is derived from the log is complete from this offset on; None where the copy lacks a state."""
+        self.checkpoint_due = 0
+        """Batches appended since the state was last stored."""
+        self.collection = note.collection
+        self.parts: list[bytes] = list(recovered.parts) if note.collection else []
+        self._replay(recovered)
+
+    def _replay(self, recovered: Recovered) -> None:
+        if recovered.state is not None and self.collection is None:
+            self._install(decode_state(recovered.state))
+        elif recovered.start == 0 and self.collection is None:
+            self.state_from = 0
+        for batch in recovered.batches:
+            self._derive(batch)
+        if self.collection is not None and len(self.parts) == self.collection.total:
+            self._complete()
+
+    def _install(self, state: State) -> None:
+        self.state_from, self.decree = state.offset, state.decree
+        self.timestamp = max(self.timestamp, state.timestamp)
+        if state.decree is not None:
+            self.streams.memory_us = state.decree.government.memory_us
+        self.streams.restore(state.streams)
+        self.decrees.clear()
+        if state.offset <= self.end:
+            self.committed = max(self.committed, state.offset)
+
+    @property
+    def start(self) -> int:
+        return self.lineage.start
+
+    @property
+    def end(self) -> int:
+        return self.lineage.end
+
+    @property
+    def stated(self) -> bool:
+        """Whether the log reaches the state that this copy has, so that more can be derived from both."""
+        return self.state_from is not None and self.end >= self.state_from
+
+    @property
+    def latest_decree(self) -> Decree | None:
+        return self.decrees[-1][1] if self.decrees else self.decree
+
+    # Writing.
+
+    def promise(self, term: Term) -> None:
+        assert term > self.promised
+        self.promised = term
+        self._note()
+
+    def append(self, batch: Batch) -> None:
+        header = batch.header
+        assert header.base_offset == self.end
+        if self.lineage.append(header.epoch, header.end_offset):
+            self._note()
+        self.writes.append(Put(batch))
+        self.tail[header.base_offset] = batch
+        self.tail_bytes += batch.length
+        self.uncommitted.append((header.end_offset, batch.length))
+        self.uncommitted_bytes += batch.length
+        self.timestamp = max(self.timestamp, header.last_timestamp)
+        self.checkpoint_due += 1
+        self._derive(batch)
+
+    def _derive(self, batch: Batch) -> None:
+        """What follows from an entry; it is unrolled with it."""
+        offset = batch.header.base_offset
+        if self.state_from is None or offset < self.state_from:
+            return
+        self.streams.append(batch)
+        decree = decree_in(batch)
+        if decree is not None:
+            self.decrees.append((offset, decree))
+
+    def cut(self, end: int) -> None:
+        """Unroll everything from an offset on, and all that was derived from it."""
+        assert end >= self.committed, "what is committed is never unrolled"
+        if end == self.end:
+            return
+        self.lineage.cut(end)
+        self.writes.append(Cut(end))
+        self.synced = min(self.synced, end)
+        for ticket in self.tickets:
+            ticket.end = min(ticket.end, end)
+        self._shorten_tail(end)
+        while self.uncommitted and self.uncommitted[-1][0] > end:
+            self.uncommitted_bytes -= self.uncommitted.pop()[1]
+        self.streams.cut(end)
+        while self.decrees and self.decrees[-1][0] >= end:
+            self.decrees.pop()
+
+    def _shorten_tail(self, end: int) -> None:
+        for offset in [offset for offset in self.tail if offset >= end]:
+            self.tail_bytes -= self.tail.pop(offset).length
+
+    def _reset(self, start: int, term: Term) -> None:
+        self.lineage.reset(start, term)
+        self.writes.append(Reset(start))
+        self.synced = self.committed = start
+        for ticket in self.tickets:
+            ticket.end = start
+        self._shorten_tail(-1)
+        self.uncommitted.clear()
+        self.uncommitted_bytes = 0
+
+    def _note(self) -> None:
+        self.writes.append(Note(encode(NoteContent(self.promised, tuple(self.lineage.runs), self.collection))))
+
+    def flush(self) -> None:
+        """At the end of a turn: all that was written in it, at once."""
+        if self.writes:
+            self.ticket += 1
+            self.tickets.append(Ticket(self.ticket, self.end, self.promised))
+            self.effects.append(Persist(self.ticket, tuple(self.writes)))
+            self.writes = []
+
+    def persisted(self, number: int) -> None:
+        assert self.tickets and number <= self.tickets[-1].number
+        while self.tickets and self.tickets[0].number <= number:
+            ticket = self.tickets.popleft()
+            self.synced, self.promised_synced = ticket.end, ticket.promised
+            self.persisted_ticket = ticket.number
+
+    @property
+    def mark(self) -> int:
+        """The ticket with which all that was written so far will be on disk."""
+        return self.ticket + 1 if self.writes else self.ticket
+
+    # Committing.
+
+    def commit(self) -> None:
+        """Show what is known to be committed, as far as it is on this disk."""
+        end = min(self.commit_known, self.synced)
+        if end <= self.committed or not self.stated:
+            return
+        while self.decrees and self.decrees[0][0] < end:
+            offset, self.decree = self.decrees.popleft()
+            self.streams.commit(offset)
+            self.streams.memory_us = self.decree.government.memory_us
+        self.streams.commit(end)
+        self.committed = end
+        while self.uncommitted and self.uncommitted[0][0] <= end:
+            self.uncommitted_bytes -= self.uncommitted.popleft()[1]
+        self.effects.append(CommittedEffect(end))
+        if self.checkpoint_due >= self.settings.checkpoint_batches:
+            self.checkpoint_due = 0
+            self.writes.append(Keep(STATE, encode(self.state())))
+
+    def state(self) -> State:
+        """All that is derived from the committed log."""
+        return State(self.committed, self.timestamp, self.decree, self.streams.image())
+
+    def forget(self, needed: int) -> None:
+        """Drop from memory what is committed and nobody needs; beyond a bound also what somebody does."""
+        tail = self.tail
+        while tail:
+            offset = next(iter(tail))
+            batch = tail[offset]
+            if batch.header.end_offset > min(self.committed, self.synced):
+                break
+            if batch.header.end_offset > needed and self.tail_bytes <= self.settings.tail_bytes_max:
+                break
+            del tail[offset]
+            self.tail_bytes -= batch.length
+
+    # Getting the state from another copy.
+
+    def collect(self, part: Part) -> None:
+        """A part of a snapshot came. The first one of another snapshot throws away all that this copy had."""
+        if part.collection != self.collection:
+            assert part.number == 0
+            self._begin(part.collection, part)
+        if part.number == len(self.parts):
+            self.parts.append(part.content)
+            self.writes.append(Keep(part_name(part.number), part.content))
+            if len(self.parts) == part.collection.total:
+                self._complete()
+
+    def _begin(self, collection: Collection, part: Part) -> None:
+        self.writes += [Discard(part_name(number)) for number in range(len(self.parts))]
+        self.collection, self.parts, self.state_from = collection, [], None
+        self.streams.restore(Image(0, ()))
+        self.decrees.clear()
+        self.decree = None
+        self._reset(part.start, part.start_term)
+        self._note()
+
+    def _complete(self) -> None:
+        assert self.collection is not None
+        content = b"".join(self.parts)
+        self.writes.append(Keep(STATE, content))
+        self.collection = None
+        self._note()
+        self.writes += [Discard(part_name(number)) for number in range(len(self.parts))]
+        self.parts = []
+        self._install(decode_state(content))

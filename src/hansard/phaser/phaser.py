@@ -1,0 +1,318 @@
+"""The replication of one bucket on one participant: events in, effects out.
+
+    leading      this participant is the leader, in one of the phases of leader.py
+    following    a leader's Wedge was taken: its batches are accepted, synced, acknowledged, and in a chain passed on
+    wedged       a newer term is promised, and its leader has not been heard of: nothing is accepted
+
+Whoever runs it calls `turn` with what has happened and carries out what it returns. It never decides who leads, and no
+deadline or timeout in it has a bearing on what is stored: they only repeat messages and give up waiting.
+"""
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from .barrier import Barrier
+from .desk import Desk
+from .effect import Achievement, AnswerRead, Effect, Pressure, Send
+from .event import (
+    Accepted,
+    Appointed,
+    Connected,
+    Doubled,
+    Event,
+    Fetched,
+    Paused,
+    Persisted,
+    Read,
+    Received,
+    Submit,
+    Tick,
+    Trimmed,
+)
+from .government import Government, NodeId, Term, epoch_of, first_term, next_term
+from .leader import Leader, Phase
+from .ledger import Ledger
+from .member import Member
+from .message import (
+    Acknowledge,
+    Append,
+    Commit,
+    Confirm,
+    Confirmed,
+    Estranged,
+    Message,
+    Part,
+    PartKept,
+    Refuse,
+    Wedge,
+    Wedged,
+)
+from .outcome import NotLeader
+from .recovered import Recovered
+from .relay import Relay
+from .settings import Settings
+
+
+class Phaser:
+    __slots__ = (
+        "barrier",
+        "bucket",
+        "desk",
+        "effects",
+        "following",
+        "government",
+        "leading",
+        "ledger",
+        "me",
+        "now_us",
+        "settings",
+        "wall_us",
+    )
+
+    def __init__(self, me: NodeId, bucket: int, settings: Settings, recovered: Recovered) -> None:
+        self.me = me
+        self.bucket = bucket
+        self.settings = settings
+        self.effects: list[Effect] = []
+        self.ledger = Ledger(settings, self.effects, recovered)
+        self.desk = Desk(bucket, self.ledger, self.effects, settings)
+        self.barrier = Barrier(self.effects, settings)
+        self.government: Government | None = None
+        """Of the epoch promised, as far as it is known."""
+        self.leading: Leader | None = None
+        self.following: Member | None = None
+        self.now_us = 0
+        self.wall_us = 0
+
+    @property
+    def term(self) -> Term:
+        return self.ledger.promised
+
+    @property
+    def relay(self) -> Relay | None:
+        if self.leading is not None:
+            return self.leading.relay
+        return self.following.relay if self.following is not None else None
+
+    def turn(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
+        """Everything that has happened, in order. `now_us` never goes back; `wall_us` is the leader's clock, already
+        held close to the cluster's."""
+        self.now_us, self.wall_us = now_us, wall_us
+        relay = self.relay
+        if relay is not None:
+            relay.now_us = now_us
+        for event in events:
+            self._handle(event)
+        self._finish()
+        effects = self.effects.copy()
+        self.effects.clear()
+        return effects
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case Received():
+                self._received(event.sender, event.message)
+            case Persisted():
+                self.ledger.persisted(event.ticket)
+            case Submit():
+                self._submit(event)
+            case Read():
+                self._read(event)
+            case Tick():
+                self._tick()
+            case Fetched():
+                self._fetched(event)
+            case Appointed():
+                self._appointed(event.government)
+            case Accepted():
+                self._accepted(event)
+            case Connected():
+                self._connected(event.node)
+            case Paused():
+                self.desk.paused = event.paused
+            case Doubled():
+                self.desk.doubled(event.buckets)
+            case Trimmed():
+                self.ledger.lineage.trim(event.start)
+            case _:
+                assert_never(event)
+
+    def _finish(self) -> None:
+        """Whatever follows from all the events of a turn together."""
+        ledger, leading, following = self.ledger, self.leading, self.following
+        if leading is not None:
+            leading.advance(self.now_us)
+            self._serve(leading)
+        elif following is not None:
+            ledger.commit()
+        relay = self.relay
+        if relay is not None:
+            relay.pump()
+        ledger.flush()
+        if following is not None:
+            following.answer()
+        needed = min([feed.through for feed in relay.feeds.values()], default=ledger.end) if relay else ledger.end
+        ledger.forget(needed)
+        if self.desk.backlog.pressure_changed():
+            self.effects.append(Pressure(self.desk.backlog.pressed))
+
+    def _serve(self, leading: Leader) -> None:
+        """What an open leader does for others."""
+        if leading.phase is not Phase.OPEN:
+            return
+        self.desk.settle()
+        self.desk.drain(leading.term, self.now_us, self.wall_us)
+        leading.expand(self.wall_us)
+        relay, barrier = leading.relay, self.barrier
+        assert relay is not None
+        self._confirm(relay, leading)
+        round_begun = barrier.begin()
+        if round_begun is not None:
+            relay.confirm(round_begun)
+            self._confirm(relay, leading)
+
+    def _confirm(self, relay: Relay, leading: Leader) -> None:
+        if self.barrier.running:
+            confirmed = min([relay.feeds[node].confirmed for node in leading.counted], default=self.barrier.round)
+            self.barrier.confirmed(confirmed, self.ledger.committed)
+
+    def _send(self, to: NodeId, message: Message) -> None:
+        self.effects.append(Send(to, message))
+
+    # Governments.
+
+    def _appointed(self, government: Government) -> None:
+        epoch = government.epoch
+        known = epoch_of(self.term)
+        if epoch < known or (epoch == known and self.leading is not None):
+            return
+        if government.leader == self.me:
+            assert self.ledger.stated, "only a full member is ever appointed to lead"
+            self._step_down(NotLeader(self.me, epoch))
+            self.government = government
+            self.ledger.promise(next_term(epoch, self.term))
+            self.leading = Leader(self.me, government, self.term, self.ledger, self.effects)
+            return
+        if epoch > known:
+            self._step_down(NotLeader(government.leader, epoch))
+            self.ledger.promise(first_term(epoch))
+        self.government = government
+        self.desk.hand_over(government.leader, epoch)
+
+    def _step_down(self, outcome: NotLeader) -> None:
+        """The term is over for this participant, in whatever part it had in it."""
+        self.leading = self.following = None
+        self.barrier.give_up(outcome)
+
+    def _refused(self, newer: Term) -> None:
+        """Somebody follows a newer term: it is over with ours, and its leader will be heard of."""
+        if newer <= self.term:
+            return
+        following = self.following
+        if following is not None:
+            self._send(following.upstream, Refuse(self.term, newer))
+        self._step_down(NotLeader(None, epoch_of(newer)))
+        if epoch_of(newer) != epoch_of(self.term):
+            self.government = None
+        self.ledger.promise(newer)
+
+    def _accepted(self, event: Accepted) -> None:
+        leading = self.leading
+        if leading is None or leading.government.epoch != event.epoch:
+            return
+        if event.achievement is Achievement.OPENED and leading.phase is Phase.REPORTING:
+            leading.open(self.wall_us)
+
+    # Messages.
+
+    def _received(self, sender: NodeId, message: Message) -> None:
+        match message:
+            case Append() | Commit() | Confirm() | Part():
+                following = self.following
+                if message.term < self.term:
+                    self._send(sender, Refuse(message.term, self.term))
+                elif message.term > self.term or following is None:
+                    self._send(sender, Estranged(message.term))
+                else:
+                    following.received(message)
+            case Wedge():
+                self._wedge(sender, message)
+            case Refuse():
+                self._refused(message.newer)
+            case Acknowledge() | Wedged() | Estranged() | Confirmed() | PartKept():
+                self._came_back(sender, message)
+            case _:
+                assert_never(message)
+
+    def _came_back(self, sender: NodeId, message: Acknowledge | Wedged | Estranged | Confirmed | PartKept) -> None:
+        relay = self.relay
+        feed = relay.feeds.get(sender) if relay is not None else None
+        if relay is None or feed is None or message.term != self.term:
+            return
+        match message:
+            case Acknowledge():
+                relay.acknowledge(feed, message)
+            case Wedged():
+                relay.wedged(feed, message)
+            case Estranged():
+                relay.estranged(feed)
+            case Confirmed():
+                feed.confirmed = max(feed.confirmed, message.round)
+            case PartKept():
+                relay.part_kept(feed, message)
+            case _:
+                assert_never(message)
+
+    def _wedge(self, sender: NodeId, wedge: Wedge) -> None:
+        if wedge.term < self.term:
+            self._send(sender, Refuse(wedge.term, self.term))
+            return
+        if wedge.term > self.term:
+            self._step_down(NotLeader(wedge.government.leader, wedge.government.epoch))
+            self.ledger.promise(wedge.term)
+        if self.leading is not None:
+            return
+        self.government = wedge.government
+        self.desk.hand_over(wedge.government.leader, wedge.government.epoch)
+        if self.following is None:
+            self.following = Member(self.me, sender, wedge, self.ledger, self.effects, self.now_us)
+        else:
+            self.following.wedged_again(sender, wedge)
+
+    # Clients, disk, time.
+
+    def _submit(self, submit: Submit) -> None:
+        government, epoch = self.government, epoch_of(self.term)
+        if self.leading is not None or government is None or submit.epoch > epoch:
+            self.desk.put(submit, self.now_us)
+        else:
+            self.desk.answer(submit.id, NotLeader(government.leader, epoch))
+
+    def _read(self, read: Read) -> None:
+        if self.leading is not None:
+            self.barrier.join(read, self.now_us)
+        else:
+            leader = self.government.leader if self.government is not None else None
+            self.effects.append(AnswerRead(read.id, NotLeader(leader, epoch_of(self.term))))
+
+    def _fetched(self, event: Fetched) -> None:
+        relay = self.relay
+        feed = relay.feeds.get(event.to) if relay is not None else None
+        if relay is not None and feed is not None:
+            relay.fetched(feed, event)
+
+    def _connected(self, node: NodeId) -> None:
+        relay, following = self.relay, self.following
+        feed = relay.feeds.get(node) if relay is not None else None
+        if relay is not None and feed is not None:
+            relay.remind(feed)
+        if following is not None and following.upstream == node:
+            following.remind()
+
+    def _tick(self) -> None:
+        self.desk.expire(self.now_us)
+        self.barrier.expire(self.now_us)
+        if self.relay is not None:
+            self.relay.resend()
+        if self.following is not None:
+            self.following.remind_if_complaining()

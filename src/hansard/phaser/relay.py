@@ -1,0 +1,177 @@
+"""Passing a term's log on, from a leader to its members or from one member of a chain to the next.
+
+A relay lives as long as the term in which it was made. What it is told is never trusted to be in order: a feed starts
+where the other's last `Wedged` said, starts again where its complaint or a timeout says, and only ever counts
+acknowledgements that grow.
+"""
+
+from collections.abc import Iterable
+
+from hansard.batch import Batch
+
+from .effect import Effect, Fetch, Send
+from .event import Fetched
+from .feed import Feed, Transfer
+from .government import NodeId
+from .ledger import Ledger
+from .message import Acknowledge, Append, Commit, Confirm, Part, PartKept, Wedge, Wedged
+from .recovered import encode
+
+
+class Relay:
+    __slots__ = ("effects", "feeds", "ledger", "now_us", "round", "wedge")
+
+    def __init__(self, ledger: Ledger, effects: list[Effect], wedge: Wedge, now_us: int) -> None:
+        self.ledger = ledger
+        self.now_us = now_us
+        """Of the current turn."""
+        self.effects = effects
+        self.wedge = wedge
+        """What everybody further down is told first."""
+        self.feeds: dict[NodeId, Feed] = {}
+        self.round = 0
+        """The last round in which the term was to be confirmed."""
+
+    def feed_only(self, nodes: Iterable[NodeId]) -> None:
+        """Pass the log on to these, and to nobody else."""
+        wanted = list(nodes)
+        for node in [node for node in self.feeds if node not in wanted]:
+            del self.feeds[node]
+        for node in wanted:
+            if node not in self.feeds:
+                self.feeds[node] = Feed(node, self.now_us)
+                self._send(node, self.wedge)
+
+    def through(self, nodes: Iterable[NodeId]) -> list[int]:
+        return [self.feeds[node].through for node in nodes]
+
+    def _send(self, node: NodeId, message: Wedge | Append | Commit | Confirm | Part) -> None:
+        self.effects.append(Send(node, message))
+
+    # What comes back.
+
+    def wedged(self, feed: Feed, message: Wedged) -> None:
+        """It follows the term. What it says it has decides how it goes on."""
+        ledger = self.ledger
+        feed.introduced, feed.progress_us, feed.commit_sent = True, self.now_us, 0
+        if feed.confirmed < self.round:
+            self._send(feed.node, Confirm(self.wedge.term, self.round))
+        if message.stated and message.end is not None and message.end >= ledger.start:
+            feed.transfer, feed.floor = None, message.end
+            feed.restart(message.end)
+            feed.acknowledged(message.through, self.now_us)
+            return
+        transfer = feed.transfer
+        if transfer is None or transfer.start < ledger.start:
+            state, before = ledger.state(), ledger.lineage.term_before(ledger.start)
+            transfer = Transfer(state.offset, ledger.start, before, encode(state), ledger.settings.part_bytes)
+            feed.transfer = transfer
+        transfer.kept = message.parts if message.collection == transfer.collection else 0
+        self._send_part(feed)
+
+    def _send_part(self, feed: Feed) -> None:
+        transfer = feed.transfer
+        assert transfer is not None and not transfer.done
+        where = (transfer.collection, transfer.kept, transfer.start, transfer.start_term)
+        self._send(feed.node, Part(self.wedge.term, *where, transfer.next_part))
+
+    def part_kept(self, feed: Feed, message: PartKept) -> None:
+        transfer = feed.transfer
+        if transfer is None or message.collection != transfer.collection or message.parts <= transfer.kept:
+            return
+        transfer.kept, feed.progress_us = message.parts, self.now_us
+        if not transfer.done:
+            self._send_part(feed)
+        else:
+            feed.transfer, feed.floor = None, transfer.start
+            feed.restart(transfer.start)
+
+    def acknowledge(self, feed: Feed, message: Acknowledge) -> bool:
+        """Says whether that was news."""
+        if not feed.streaming:
+            return False
+        feed.commit_there = max(feed.commit_there, message.committed)
+        if message.missing and message.end < feed.next:
+            feed.floor = message.end
+            feed.restart(message.end)
+        return feed.acknowledged(message.through, self.now_us)
+
+    def estranged(self, feed: Feed) -> None:
+        if feed.introduced:
+            self._introduce_again(feed)
+
+    def fetched(self, feed: Feed, event: Fetched) -> None:
+        if not feed.fetching or event.offset != feed.next:
+            return
+        feed.fetching = False
+        if event.start > feed.next:  # dropped from our log meanwhile: it has to begin anew
+            self._introduce_again(feed)
+            return
+        for batch in event.batches:
+            self._send_batch(feed, batch)
+
+    def _introduce_again(self, feed: Feed) -> None:
+        feed.introduced = False
+        self._send(feed.node, self.wedge)
+
+    # What goes out.
+
+    def pump(self) -> None:
+        """Send whatever may be sent; the commit point rides along, and goes by itself if it has to."""
+        for feed in self.feeds.values():
+            if feed.streaming:
+                self._stream(feed)
+                if feed.commit_sent < self.ledger.commit_known:
+                    feed.commit_sent = self.ledger.commit_known
+                    self._send(feed.node, Commit(self.wedge.term, feed.commit_sent))
+
+    def _stream(self, feed: Feed) -> None:
+        ledger, settings = self.ledger, self.ledger.settings
+        while feed.next < ledger.end and feed.flight_bytes < settings.flight_bytes_max:
+            batch = ledger.tail.get(feed.next)
+            if batch is None:
+                if not feed.fetching:
+                    feed.fetching = True
+                    self.effects.append(Fetch(feed.node, feed.next, settings.fetch_bytes))
+                return
+            feed.fetching = False
+            self._send_batch(feed, batch)
+
+    def _send_batch(self, feed: Feed, batch: Batch) -> None:
+        ledger, header = self.ledger, batch.header
+        assert header.base_offset == feed.next
+        previous = ledger.lineage.term_before(feed.next)
+        feed.commit_sent = ledger.commit_known
+        if not feed.flight:
+            feed.progress_us = self.now_us
+        self._send(feed.node, Append(self.wedge.term, previous, feed.next, batch, feed.commit_sent))
+        feed.sent(header.end_offset, batch.length)
+
+    def confirm(self, round: int) -> None:
+        """Ask everybody further down whether they still follow the term."""
+        self.round = max(self.round, round)
+        for feed in self.feeds.values():
+            if feed.introduced:
+                self._send(feed.node, Confirm(self.wedge.term, self.round))
+
+    def resend(self) -> None:
+        """What has come to nothing for too long is taken for lost."""
+        for feed in self.feeds.values():
+            if self.now_us - feed.progress_us >= self.ledger.settings.resend_us:
+                self.remind(feed)
+
+    def remind(self, feed: Feed) -> None:
+        """Send again whatever may have been lost."""
+        feed.progress_us = self.now_us
+        if not feed.introduced:
+            self._send(feed.node, self.wedge)
+        elif feed.transfer is not None:
+            self._send_part(feed)
+        else:
+            if feed.flight:
+                again = max(feed.through, feed.floor)
+                feed.restart(again)
+            if feed.commit_there < self.ledger.commit_known:
+                feed.commit_sent = 0
+            if feed.confirmed < self.round:
+                self._send(feed.node, Confirm(self.wedge.term, self.round))

@@ -1,0 +1,210 @@
+"""Submitting once: for each connection, the last series that the bucket has stored.
+
+What is committed is *settled*: a table that is a function of the committed log alone, so that every member has the
+same, and a snapshot of it can be handed to a newcomer or to both halves of a split. What is journalled and not
+committed lies on top of it, in log order, and is unrolled with the log.
+
+Connections are forgotten by the log's own time, in the order in which they were last heard of. Their numbers rise, so
+the highest one forgotten tells a forgotten connection from a new one.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+
+from hansard.batch import Batch, Flag
+
+from .outcome import Receipt
+
+NO_SERIES: Final = -1
+NO_CONNECTION: Final = 0
+RECEIPTS_MAX: Final = 32
+"""Receipts kept for each connection: of what is older a client learns only that it is stored."""
+
+
+class Piece(Struct, frozen=True, array_like=True, gc=False):
+    """Changes of one connection that lie side by side in one batch."""
+
+    connection: int
+    first: int
+    last: int
+    count: int
+    offset: int
+    timestamp: int
+
+    def receipt(self, first: int) -> Receipt | None:
+        """Of a submission that begins with this series, if that can be told."""
+        if first == self.first:
+            return Receipt(self.offset, self.timestamp)
+        if self.last - self.first + 1 == self.count:
+            return Receipt(self.offset + first - self.first, self.timestamp)
+        return None
+
+
+def last_series(batch: Batch) -> int:
+    """Of a client's batch."""
+    header = batch.header
+    return int(batch.series[-1]) if header.flags & Flag.SERIES else header.first_series + header.change_count - 1
+
+
+def pieces(batch: Batch) -> Iterator[Piece]:
+    """Of a client's batch one; of a merged one as many as connections follow each other in it."""
+    header = batch.header
+    if header.flags & Flag.INTERNAL:
+        return
+    base, timestamp, count = header.base_offset, header.first_timestamp, header.change_count
+    if not header.flags & Flag.CONNECTIONS:
+        if header.connection != NO_CONNECTION:
+            offset = int(batch.offsets[0]) if header.flags & Flag.OFFSETS else base
+            yield Piece(header.connection, header.first_series, last_series(batch), count, offset, timestamp)
+        return
+    connections, series, offsets = batch.connections, batch.series.tolist(), batch.offsets.tolist()
+    starts = [0, *(np.flatnonzero(np.diff(connections)) + 1).tolist()]
+    for start, stop, connection in zip(starts, [*starts[1:], count], connections[starts].tolist(), strict=True):
+        if connection != NO_CONNECTION:
+            yield Piece(connection, series[start], series[stop - 1], stop - start, offsets[start], timestamp)
+
+
+class Stream(Struct, frozen=True, array_like=True, gc=False):
+    """What is settled of one connection."""
+
+    last: int
+    timestamp: int
+    pieces: tuple[Piece, ...]
+
+
+class Fresh(Struct, frozen=True, gc=False):
+    """To be appended; changes up to and with series `after` are there already and are left out."""
+
+    after: int = NO_SERIES
+
+
+class Known(Struct, frozen=True, gc=False):
+    """All of it is there: to be answered when everything before `end` is committed."""
+
+    end: int
+    receipt: Receipt | None
+
+
+class Early(Struct, frozen=True, gc=False):
+    """Something before it is missing; this is the last that is there."""
+
+    expected: int
+
+
+class Forgotten(Struct, frozen=True, gc=False):
+    pass
+
+
+Verdict = Fresh | Known | Early | Forgotten
+
+
+class Image(Struct, frozen=True, array_like=True):
+    """The settled table as it is stored and sent."""
+
+    forgotten: int
+    streams: tuple[tuple[int, Stream], ...]
+
+
+class Streams:
+    """Invariants: `pending` is in log order; `settled` is in the order in which its connections were last heard of."""
+
+    __slots__ = ("by_connection", "forgotten", "memory_us", "pending", "settled")
+
+    def __init__(self, memory_us: int) -> None:
+        self.memory_us = memory_us
+        self.forgotten = 0
+        """The highest connection that was forgotten."""
+        self.settled: dict[int, Stream] = {}
+        self.pending: deque[Piece] = deque()
+        self.by_connection: dict[int, deque[Piece]] = {}
+        """The pending ones again, for each connection."""
+
+    def last(self, connection: int) -> int | None:
+        """The last series that is in the log, committed or not; None for a connection that is not known."""
+        waiting = self.by_connection.get(connection)
+        if waiting:
+            return waiting[-1].last
+        stream = self.settled.get(connection)
+        return stream.last if stream else None
+
+    def judge(self, connection: int, first: int, last: int, previous: int) -> Verdict:
+        """Whether a submission is to be appended. The rule needs no contiguous series, so it survives a split."""
+        assert connection != NO_CONNECTION
+        stored = self.last(connection)
+        if stored is None:
+            if connection <= self.forgotten:
+                return Forgotten()
+            stored = NO_SERIES
+        if previous > stored:
+            return Early(stored)
+        if last > stored:
+            return Fresh(stored if first <= stored else NO_SERIES)
+        return self._known(connection, first, last)
+
+    def judge_continuation(self, connection: int, previous: int) -> Early | Forgotten | None:
+        """Whether a stream may go on after this one, of which `previous` was the last series sent here."""
+        if previous == NO_SERIES:
+            return None
+        stored = self.last(connection)
+        if stored is None:
+            return Forgotten() if connection <= self.forgotten else Early(NO_SERIES)
+        return Early(stored) if previous > stored else None
+
+    def _known(self, connection: int, first: int, last: int) -> Known:
+        for piece in self.by_connection.get(connection, ()):
+            if piece.last >= last:
+                return Known(piece.offset + 1, piece.receipt(first) if piece.first <= first else None)
+        for piece in self.settled[connection].pieces:
+            if piece.first <= first and last <= piece.last:
+                return Known(0, piece.receipt(first))
+        return Known(0, None)
+
+    # The log grows, is committed, is unrolled.
+
+    def append(self, batch: Batch) -> None:
+        for piece in pieces(batch):
+            self.pending.append(piece)
+            self.by_connection.setdefault(piece.connection, deque()).append(piece)
+
+    def commit(self, end: int) -> None:
+        """Everything before an offset is committed: what it did is settled, and what is old by now is forgotten."""
+        pending, settled = self.pending, self.settled
+        while pending and pending[0].offset < end:
+            piece = pending.popleft()
+            waiting = self.by_connection[piece.connection]
+            waiting.popleft()
+            if not waiting:
+                del self.by_connection[piece.connection]
+            before = settled.pop(piece.connection, None)
+            kept = (*before.pieces[1 - RECEIPTS_MAX :], piece) if before else (piece,)
+            settled[piece.connection] = Stream(piece.last, piece.timestamp, kept)
+            self._forget(piece.timestamp - self.memory_us)
+
+    def _forget(self, before: int) -> None:
+        settled = self.settled
+        while settled[oldest := next(iter(settled))].timestamp < before:
+            del settled[oldest]
+            self.forgotten = max(self.forgotten, oldest)
+
+    def cut(self, end: int) -> None:
+        """Everything from an offset on is unrolled, and what it did with it."""
+        pending = self.pending
+        while pending and pending[-1].offset >= end:
+            connection = pending.pop().connection
+            waiting = self.by_connection[connection]
+            waiting.pop()
+            if not waiting:
+                del self.by_connection[connection]
+
+    def image(self) -> Image:
+        return Image(self.forgotten, tuple(self.settled.items()))
+
+    def restore(self, image: Image) -> None:
+        """The settled table becomes the image; nothing is pending."""
+        self.forgotten, self.settled = image.forgotten, dict(image.streams)
+        self.pending.clear()
+        self.by_connection.clear()
