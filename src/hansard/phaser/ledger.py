@@ -32,6 +32,7 @@ class Ticket(Struct):
     number: int
     end: int
     promised: Term
+    saved: int
 
 
 class Ledger:
@@ -48,6 +49,8 @@ class Ledger:
         "persisted_ticket",
         "promised",
         "promised_synced",
+        "saved",
+        "saved_synced",
         "settings",
         "state_from",
         "streams",
@@ -93,6 +96,9 @@ class Ledger:
         """Those after it, with their offsets."""
         self.state_from: int | None = None
         """What is derived from the log is complete from this offset on; None where the copy lacks a state."""
+        self.saved = 0
+        self.saved_synced = 0
+        """The offset of the state that is on disk: a restart replays from there, so retention must not go beyond."""
         self.checkpoint_due = 0
         """Batches appended since the state was last stored."""
         self.collection = note.collection
@@ -102,6 +108,7 @@ class Ledger:
     def _replay(self, recovered: Recovered) -> None:
         if recovered.state is not None and self.collection is None:
             self._install(decode_state(recovered.state))
+            self.saved = self.saved_synced = self.state_from or 0
         elif recovered.start == 0 and self.collection is None:
             self.state_from = 0
         for batch in recovered.batches:
@@ -205,7 +212,7 @@ class Ledger:
         """At the end of a turn: all that was written in it, at once."""
         if self.writes:
             self.ticket += 1
-            self.tickets.append(Ticket(self.ticket, self.end, self.promised))
+            self.tickets.append(Ticket(self.ticket, self.end, self.promised, self.saved))
             self.effects.append(Persist(self.ticket, tuple(self.writes)))
             self.writes = []
 
@@ -214,7 +221,7 @@ class Ledger:
         while self.tickets and self.tickets[0].number <= number:
             ticket = self.tickets.popleft()
             self.synced, self.promised_synced = ticket.end, ticket.promised
-            self.persisted_ticket = ticket.number
+            self.persisted_ticket, self.saved_synced = ticket.number, ticket.saved
 
     @property
     def mark(self) -> int:
@@ -238,8 +245,11 @@ class Ledger:
             self.uncommitted_bytes -= self.uncommitted.popleft()[1]
         self.effects.append(CommittedEffect(end))
         if self.checkpoint_due >= self.settings.checkpoint_batches:
-            self.checkpoint_due = 0
-            self.writes.append(Keep(STATE, encode(self.state())))
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        self.checkpoint_due, self.saved = 0, self.committed
+        self.writes.append(Keep(STATE, encode(self.state())))
 
     def state(self) -> State:
         """All that is derived from the committed log."""
@@ -289,3 +299,4 @@ class Ledger:
         self.writes += [Discard(part_name(number)) for number in range(len(self.parts))]
         self.parts = []
         self._install(decode_state(content))
+        self.saved = self.state_from or 0

@@ -107,8 +107,8 @@ class Confirmed(Struct, frozen=True, gc=False):
 
 
 class Part(Struct, frozen=True, gc=False):
-    """A part of the state at an offset, for a copy whose own log is of no use: it begins anew at `start`, and from there
-    on the log follows as batches."""
+    """A part of the state at an offset, for a copy whose own log is of no use: it begins anew at `start`, and from
+    there on the log follows as batches."""
 
     term: Term
     collection: Collection

@@ -94,6 +94,11 @@ class Phaser:
             return self.leading.relay
         return self.following.relay if self.following is not None else None
 
+    @property
+    def droppable(self) -> int:
+        """Retention may drop what is before this offset: it is committed, and a restart does not need it."""
+        return min(self.ledger.committed, self.ledger.saved_synced)
+
     def turn(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
         """Everything that has happened, in order. `now_us` never goes back; `wall_us` is the leader's clock, already
         held close to the cluster's."""
@@ -133,6 +138,7 @@ class Phaser:
             case Doubled():
                 self.desk.doubled(event.buckets)
             case Trimmed():
+                assert event.start <= self.droppable
                 self.ledger.lineage.trim(event.start)
             case _:
                 assert_never(event)
