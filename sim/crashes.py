@@ -15,7 +15,7 @@ from hansard.storage.reading import Query
 from hansard.storage.scrub import scrub
 from hansard.storage.store import Store, open_store
 from sim.disk import SimDisk
-from sim.history import BUCKETS, IDENTITY, SETTINGS, TAGS, Content, History, content_of
+from sim.history import BUCKETS, IDENTITY, SETTINGS, TAGS, Content, Held, History, Row, content_of, rows_of
 
 STEPS = 40
 VIEWS_SHARE = 0.2
@@ -67,7 +67,7 @@ def reopened(disk: SimDisk, possible: list[Content], crash: Crash) -> Store:
     try:
         return open_store(disk, expect=IDENTITY, settings=SETTINGS)
     except NoStore:
-        assert not any(rows for content in possible[:1] for _, rows in content), f"{crash}: the store is gone"
+        assert not any(held.is_there for content in possible[:1] for held in content), f"{crash}: the store is gone"
         return open_store(disk, create=IDENTITY, settings=SETTINGS)
 
 
@@ -75,15 +75,14 @@ def found(store: Store, possible: list[Content], crash: Crash) -> Content:
     """What the store holds, which must be one of the possible contents."""
     assert not store.damage, f"{crash}: reports damage: {store.damage}"
     content = content_of(store)
-    shown = [tuple(rows for _, rows in other) for other in possible]
-    assert tuple(rows for _, rows in content) in shown, f"{crash}: {difference(content, possible)}"
+    assert content in possible, f"{crash}: {difference(content, possible)}"
     return content
 
 
 def check_views(store: Store, content: Content, crash: Crash) -> None:
     """Every other way of reading gives the same: backwards, by tag, by time; and a scrub finds nothing wrong."""
     for bucket in range(BUCKETS):
-        rows = content[bucket][1]
+        rows = content[bucket].rows
         backwards = [row for batch in store.scan(bucket, Query(descending=True)) for row in _offsets_down(batch)]
         assert backwards == [row[0] for row in reversed(rows)], f"{crash}: backwards, bucket {bucket}"
         for tag in TAGS:
@@ -94,9 +93,19 @@ def check_views(store: Store, content: Content, crash: Crash) -> None:
             time = rows[len(rows) // 2][1]
             first = next(row[0] for row in rows if row[1] >= time)
             assert store.offset_since(bucket, time) == first, f"{crash}: by time, bucket {bucket}"
+        assert tuple(_copied(store, bucket)) == rows, f"{crash}: as whole batches, bucket {bucket}"
     report = scrub(store, deep=True)
     assert not report.damage, f"{crash}: the scrub found {report.damage}"
-    assert report.changes == sum(len(rows) for _, rows in content), f"{crash}: the scrub counts {report.changes}"
+    assert report.changes == sum(len(held.rows) for held in content), f"{crash}: the scrub counts {report.changes}"
+
+
+def _copied(store: Store, bucket: int) -> Iterator[Row]:
+    """What another member would get, a few batches at a time."""
+    at, _ = store.bounds(bucket)
+    while batches := store.batches(bucket, at, 2_000):
+        for batch in batches:
+            yield from rows_of(batch)
+        at = batches[-1].header.end_offset
 
 
 def _offsets_down(batch: Batch) -> list[int]:
@@ -106,11 +115,19 @@ def _offsets_down(batch: Batch) -> list[int]:
 
 def difference(content: Content, possible: list[Content]) -> str:
     """Where the content departs from the least that must be there."""
-    for bucket, ((_, rows), (_, wanted)) in enumerate(zip(content, possible[0], strict=True)):
-        if rows != wanted:
-            have, want = [row[0] for row in rows], [row[0] for row in wanted]
-            return f"bucket {bucket} has offsets {have[:3]}..{have[-3:]}, and at least {want[:3]}..{want[-3:]} is due"
+    for bucket, (held, wanted) in enumerate(zip(content, possible[0], strict=True)):
+        for field, has, due in zip(Held._fields, held, wanted, strict=True):
+            if has != due:
+                return f"bucket {bucket}: {field} is {_short(has)}, and at least {_short(due)} is due"
     return "a state between two moments"
+
+
+def _short(value: object) -> str:
+    """Of rows only their offsets, and of many only the first and the last ones."""
+    if isinstance(value, tuple):
+        firsts = [item[0] for item in value]
+        return f"{firsts[:3]}..{firsts[-3:]}"
+    return repr(value)[:80]
 
 
 def crashes(life: int, history: History, draws: int, every: int = 1) -> Iterator[Crash]:

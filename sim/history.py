@@ -1,13 +1,14 @@
 """The life of one store, lived for real and written down: what it did, and what must be there at each moment.
 
-A life is drawn from a seed: appends to several buckets, cuts, filings, retention, holds, clean restarts, on a store
-with tiny files, so that a few hundred operations of the disk roll everything over. After each record that could be the
-last one to survive, the expected content is noted; a crash must leave one of those, and not one from before the last
-acknowledgement.
+A life is drawn from a seed: writes of every kind to several buckets, filings, retention, holds, clean restarts, on a
+store with tiny files, so that a few hundred operations of the disk roll everything over. After each write that could be
+the last one to survive, the expected content is noted; a crash must leave one of those, and not one from before the
+last acknowledgement.
 """
 
+from collections.abc import Sequence
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from hansard.batch import Batch, build
 from hansard.storage.identity import Identity
@@ -16,6 +17,7 @@ from hansard.storage.reading import Query
 from hansard.storage.retention import Retention, droppable, held_from
 from hansard.storage.settings import StoreSettings
 from hansard.storage.store import Store, open_store
+from hansard.storage.write import Append, Cut, Discard, Drop, Keep, Note, Reset, Write
 from sim.disk import SimDisk
 
 SETTINGS = StoreSettings(
@@ -28,10 +30,46 @@ SETTINGS = StoreSettings(
 IDENTITY = Identity("a log", "a cluster", "a node")
 BUCKETS = 3
 TAGS = ("red", "green", "blue", "rare")
+NAMES = ("snapshot", "votes-2")
+"""Of documents."""
 
 Row = tuple[int, int, bytes | None, bytes | None, tuple[str, ...]]
-Content = tuple[tuple[int, tuple[Row, ...]], ...]
-"""For each bucket its first retained offset and its changes."""
+
+
+class Held(NamedTuple):
+    """What a bucket holds."""
+
+    is_there: bool = False
+    """It has a log, even if an empty one, or a note."""
+    end: int = 0
+    rows: tuple[Row, ...] = ()
+    note: bytes = b""
+    documents: tuple[tuple[str, bytes], ...] = ()
+
+
+Content = tuple[Held, ...]
+"""For each bucket."""
+
+
+def after(held: Held, write: Write) -> Held:
+    """What a write leaves of a bucket."""
+    match write:
+        case Append(_, batch):
+            return held._replace(is_there=True, end=batch.header.end_offset, rows=(*held.rows, *rows_of(batch)))
+        case Note(_, content):
+            return held._replace(is_there=True, note=content)
+        case Cut(_, end):
+            return held._replace(end=min(end, held.end), rows=tuple(row for row in held.rows if row[0] < end))
+        case Reset(_, start):
+            return held._replace(is_there=True, end=start, rows=())
+        case Keep(_, name, content):
+            return held._replace(documents=tuple(sorted({**dict(held.documents), name: content}.items())))
+        case Discard(_, name):
+            return held._replace(documents=tuple(kept for kept in held.documents if kept[0] != name))
+        case Drop():
+            return Held()
+        case _:
+            assert_never(write)
 
 
 class Moment(NamedTuple):
@@ -50,28 +88,21 @@ class History:
     ) -> None:
         self.disk, self._random = disk, random
         self.store = store or open_store(disk, create=IDENTITY, settings=SETTINGS)
-        self._rows: dict[int, list[Row]] = {bucket: [] for bucket in range(BUCKETS)}
-        self._start = dict.fromkeys(range(BUCKETS), 0)
-        self._batch_ends: dict[int, list[int]] = {bucket: [0] for bucket in range(BUCKETS)}
-        self._clock = 1_000
-        if content is not None:
-            self._take_over(content)
+        self._held = list(content or [Held()] * BUCKETS)
+        self._batch_ends = {bucket: [self.store.bounds(bucket)[1]] for bucket in range(BUCKETS)}
+        self._clock = max([1_000, *(self.store.log(bucket).timestamp for bucket in range(BUCKETS))])
         self.moments = [Moment(0, disk.operation_count, self._content())]
         self.counts: dict[str, int] = {}
 
-    def _take_over(self, content: Content) -> None:
-        for bucket, (start, rows) in enumerate(content):
-            self._rows[bucket], self._start[bucket] = list(rows), start
-            log = self.store.log(bucket)
-            self._batch_ends[bucket] = [log.end]
-            self._clock = max(self._clock, log.timestamp)
-
     def _content(self) -> Content:
-        return tuple((self._start[bucket], tuple(self._rows[bucket])) for bucket in range(BUCKETS))
+        return tuple(self._held)
 
     def live(self, steps: int) -> None:
         choices = (
-            [self.append] * 14 + [self.truncate] * 2 + [self.file, self.retain, self.hold, self.release, self.reopen]
+            [self.append] * 12
+            + [self.mix] * 4
+            + [self.truncate, self.truncate, self.note, self.keep, self.reset, self.drop]
+            + [self.file, self.retain, self.hold, self.release, self.reopen]
         )
         for _ in range(steps):
             step = self._random.choice(choices)
@@ -81,26 +112,82 @@ class History:
     def _acknowledge(self, begun: int) -> None:
         self.moments.append(Moment(begun, self.disk.operation_count, self._content()))
 
-    def append(self) -> None:
-        """A group of batches for one or several buckets; a crash may keep any number of its first ones."""
-        begun, group = self.disk.operation_count, []
-        ends: dict[int, int] = {}
-        for _ in range(self._random.choice((1, 1, 1, 2, 4))):
-            bucket = self._random.randrange(BUCKETS)
-            end = ends.get(bucket, self.store.bounds(bucket)[1])
-            batch = self._batch(end + self._random.choice((0, 0, 0, 0, 3)))
-            group.append((bucket, batch))
-            ends[bucket] = batch.header.end_offset
-        partial = []
-        for bucket, batch in group:
-            if not self._rows[bucket]:
-                self._start[bucket] = batch.header.base_offset
-            self._rows[bucket] += rows_of(batch)
-            self._batch_ends[bucket].append(batch.header.end_offset)
-            partial.append(self._content())
-        self.moments += [Moment(begun, None, content) for content in partial[:-1]]
-        self.store.append(group)
+    def _write(self, writes: Sequence[Write]) -> None:
+        """A crash may keep any number of the first ones."""
+        begun = self.disk.operation_count
+        self.store.write(writes)
+        for write in writes:
+            self._held[write.bucket] = after(self._held[write.bucket], write)
+            self.moments.append(Moment(begun, None, self._content()))
+        self.moments.pop()
         self._acknowledge(begun)
+
+    def append(self) -> None:
+        """A group of batches for one or several buckets."""
+        self._write(self._appends(self._random.choice((1, 1, 1, 2, 4))))
+
+    def _appends(self, count: int, bucket: int | None = None, end: int | None = None) -> list[Write]:
+        """To one bucket from `end` on, or to any where they end."""
+        writes: list[Write] = []
+        ends: dict[int, int] = {} if bucket is None or end is None else {bucket: end}
+        for _ in range(count):
+            place = self._random.randrange(BUCKETS) if bucket is None else bucket
+            batch = self._batch(ends.get(place, self._held[place].end) + self._random.choice((0, 0, 0, 0, 3)))
+            writes.append(Append(place, batch))
+            ends[place] = batch.header.end_offset
+            self._batch_ends[place].append(batch.header.end_offset)
+        return writes
+
+    def note(self) -> None:
+        self._write([self._note(self._random.randrange(BUCKETS)) for _ in range(self._random.choice((1, 1, 2)))])
+
+    def _note(self, bucket: int) -> Note:
+        return Note(bucket, self._random.randbytes(self._random.choice((0, 4, 40, 700))))
+
+    def mix(self) -> None:
+        """What a member of a bucket writes: batches and notes together; often after a cut, sometimes from scratch."""
+        bucket = self._random.randrange(BUCKETS)
+        writes: list[Write] = self._appends(self._random.choice((0, 1, 2)))
+        match self._random.randrange(6):
+            case 0 | 1 if not writes and (place := self._cut_place(bucket)) is not None:
+                writes += [self._note(bucket), Cut(bucket, place)]
+                writes += self._appends(1, bucket, place)
+            case 2:
+                start = self._random.randrange(100)
+                writes += [Reset(bucket, start), self._note(bucket)]
+                self._batch_ends[bucket] = [start]
+                writes += self._appends(2, bucket, start)
+            case 3:
+                writes += [self._keep(bucket), self._note(bucket)]
+            case _:
+                pass
+        self._write([*writes, self._note(self._random.randrange(BUCKETS))])
+
+    def keep(self) -> None:
+        """A document, twice or not for long."""
+        bucket = self._random.randrange(BUCKETS)
+        kept = self._keep(bucket)
+        more: list[Write] = [Discard(bucket, kept.name)] if self._random.random() < 0.3 else []
+        self._write([kept, *more] if self._random.random() < 0.7 else [kept, self._keep(bucket)])
+
+    def _keep(self, bucket: int) -> Keep:
+        size = self._random.choice((0, 30, 2_000))
+        return Keep(bucket, self._random.choice(NAMES), self._random.randbytes(size))
+
+    def reset(self) -> None:
+        bucket, start = self._random.randrange(BUCKETS), self._random.randrange(200)
+        self._batch_ends[bucket] = [start]
+        self._write([Reset(bucket, start)])
+
+    def drop(self) -> None:
+        """A bucket goes, and may come back at once."""
+        bucket = self._random.randrange(BUCKETS)
+        self._batch_ends[bucket] = [0]
+        back: list[Write] = []
+        if self._random.random() < 0.5:
+            back = [*self._appends(1, bucket, 0), self._keep(bucket)]
+        self._write([Drop(bucket), *back])
+        assert all(hold.bucket != bucket for hold in self.store.manifest.holds)
 
     def _batch(self, base: int) -> Batch:
         count = self._random.choice((1, 1, 2, 5, 20))
@@ -115,20 +202,19 @@ class History:
 
     def truncate(self) -> None:
         bucket = self._random.randrange(BUCKETS)
+        place = self._cut_place(bucket)
+        if place is not None:
+            self._write([Cut(bucket, place)])
+
+    def _cut_place(self, bucket: int) -> int | None:
+        """Between two batches of a bucket, where it has any."""
         start, end = self.store.bounds(bucket)
         places = [place for place in self._batch_ends[bucket] if start <= place < end]
         if not places:
-            return
+            return None
         place = self._random.choice(places[-6:])
-        begun = self.disk.operation_count
-        self._rows[bucket] = [row for row in self._rows[bucket] if row[0] < place]
         self._batch_ends[bucket] = [other for other in self._batch_ends[bucket] if other <= place]
-        partial = self._content()
-        self.store.truncate_after(bucket, place - 1)
-        if not self._rows[bucket]:
-            self._start[bucket] = self.store.bounds(bucket)[0]
-        self.moments.append(Moment(begun, None, partial))
-        self._acknowledge(begun)
+        return place
 
     def file(self) -> None:
         self.store.file()
@@ -149,8 +235,8 @@ class History:
         self._acknowledge(begun)
 
     def _start_at(self, bucket: int, start: int) -> None:
-        self._start[bucket] = start
-        self._rows[bucket] = [row for row in self._rows[bucket] if row[0] >= start]
+        held = self._held[bucket]
+        self._held[bucket] = held._replace(rows=tuple(row for row in held.rows if row[0] >= start))
 
     def hold(self) -> None:
         bucket = self._random.randrange(BUCKETS)
@@ -182,8 +268,11 @@ def rows_of(batch: Batch) -> list[Row]:
 
 def content_of(store: Store) -> Content:
     """What a reader finds, by plain forward scans."""
-    content = []
-    for bucket in range(BUCKETS):
-        rows = [row for batch in store.scan(bucket, Query()) for row in rows_of(batch)]
-        content.append((store.bounds(bucket)[0], tuple(rows)))
-    return tuple(content)
+    return tuple(_held(store, bucket) for bucket in range(BUCKETS))
+
+
+def _held(store: Store, bucket: int) -> Held:
+    rows = tuple(row for batch in store.scan(bucket, Query()) for row in rows_of(batch))
+    documents = tuple((name, store.document(bucket, name) or b"") for name in store.documents(bucket))
+    assert (bucket in store.buckets()) == (bucket in store.logs or bool(documents))
+    return Held(bucket in store.logs, store.bounds(bucket)[1], rows, store.note(bucket), documents)

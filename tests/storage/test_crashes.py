@@ -56,7 +56,8 @@ def test_the_lives_were_eventful() -> None:
     for history in histories:
         for name, count in history.counts.items():
             counts[name] = counts.get(name, 0) + count
-    assert all(counts[name] >= LIVES / 2 for name in ("append", "truncate", "file", "retain", "hold", "reopen")), counts
+    steps = ("append", "mix", "note", "keep", "reset", "drop", "truncate", "file", "retain", "hold", "reopen")
+    assert all(counts[name] >= LIVES / 2 for name in steps), counts
     assert sum(history.disk.operation_count for history in histories) > 3000
     assert any(history.store.bounds(bucket)[0] > 0 for history in histories for bucket in range(3)), "nothing dropped"
     assert any(len(entry.segments) > 1 for history in histories for entry in history.store.manifest.buckets)

@@ -10,6 +10,7 @@ from hansard.storage.reading import Query
 from hansard.storage.repair import DoesNotFit
 from hansard.storage.scrub import scrub
 from hansard.storage.store import Store
+from hansard.storage.write import Cut, Note
 from sim.disk import SimDisk
 from tests.storage.stores import batch_at, fill, new_store, offsets, reopen, segment_files
 
@@ -144,7 +145,7 @@ def test_damage_that_hides_the_end_of_a_bucket_stops_it_until_it_is_settled() ->
         fill(store, 27, 30)
     seen, error = read_until_damage(store, Query())
     assert seen == list(range(27)) and error is not None and error.end is None
-    store.truncate_after(0, 23)
+    store.write([Cut(0, 24), Note(0, b"")])
     fill(store, 24, 30)
     assert offsets(store) == list(range(30))
 

@@ -11,6 +11,7 @@ from hansard.storage.repair import DoesNotFit
 from hansard.storage.retention import Retention
 from hansard.storage.scrub import scrub
 from hansard.storage.store import Store
+from hansard.storage.write import Note
 from sim.disk import SimDisk
 from tests.storage.stores import batch_at, fill, new_store, offsets, reopen, segment_files
 
@@ -37,10 +38,13 @@ def test_filing_does_not_forget_that_the_end_is_in_doubt() -> None:
     assert store.damage and store.log(0).doubt
 
 
-def test_a_cut_at_the_known_end_settles_the_doubt() -> None:
+def test_a_cut_at_the_known_end_and_a_new_note_settle_the_doubt() -> None:
     _, store = doubted()
     assert store.bounds(0) == (0, 6)
     store.truncate_after(0, 5)
+    with pytest.raises(Corrupt, match="note"):
+        fill(store, 6, 12)
+    store.write([Note(0, b"as agreed")])
     fill(store, 6, 12)
     assert offsets(store) == list(range(12))
 

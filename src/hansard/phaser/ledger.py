@@ -233,7 +233,7 @@ class Ledger:
     def commit(self) -> None:
         """Show what is known to be committed, as far as it is on this disk."""
         end = min(self.commit_known, self.synced)
-        if end <= self.committed or not self.stated:
+        if end <= self.committed or self.state_from is None or end < self.state_from:
             return
         while self.decrees and self.decrees[0][0] < end:
             offset, self.decree = self.decrees.popleft()

@@ -1,4 +1,4 @@
-"""One bucket's log as the store keeps it in memory: its segments, and its tail, which is still in the journal.
+"""One bucket as the store keeps it in memory: its note, its segments, and its tail, which is still in the journal.
 
 The tail is read from the journal's files where it lies. Filing copies it into segments, many batches at a time,
 and then forgets the entries; a reader does not notice.
@@ -13,7 +13,7 @@ from .errors import Corrupt, NotABoundary, OutOfOrder
 from .index import fingerprint
 from .journal import JournalFile
 from .manifest import BucketEntry, Segment
-from .record import RECORD_BYTES, Record
+from .record import NOTE_LOST, RECORD_BYTES, Record, note_mark
 
 
 class Entry(NamedTuple):
@@ -41,6 +41,11 @@ class BucketLog:
         self.tail: list[Entry] = []
         self.doubt: Corrupt | None = None
         """Damage in the journal after which nothing of this bucket is known: its end may be missing."""
+        self.note = filed.note
+        """The last one that can be read. What is filed may have an earlier one."""
+        self.note_mark = note_mark(filed.note)
+        self.lost_note: Corrupt | None = None
+        """Damage in the journal that the bucket's note is, or may be, in: what it promised is not known."""
 
     @property
     def bucket(self) -> int:
@@ -99,6 +104,22 @@ class BucketLog:
         """The log up to `end` lies in a damaged part of the journal: the place is kept, so that reading it fails."""
         time = self.timestamp
         self.tail.append(Entry(self.end, end, time, time, self.epoch, file, position, length, None))
+
+    def take_note(self, content: bytes) -> None:
+        self.note, self.note_mark, self.lost_note = content, note_mark(content), None
+
+    def lose_note(self, damage: Corrupt) -> None:
+        self.note_mark, self.lost_note = NOTE_LOST, damage
+
+    def settle(self) -> None:
+        """Go on with what is known."""
+        self.doubt = None
+        self.take_note(self.note)
+
+    def reset(self, start: int) -> None:
+        """An empty log that begins at `start`, with the same note."""
+        self.filed = BucketEntry(self.bucket, start, start, note=self.filed.note)
+        self.tail, self.doubt = [], None
 
     def truncate_tail(self, end: int) -> None:
         """Forget what the tail has from `end` on."""

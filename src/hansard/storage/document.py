@@ -15,13 +15,13 @@ def read(disk: Disk, path: str) -> bytes | None:
         file.close()
 
 
-def replace(disk: Disk, path: str, data: bytes) -> None:
+def replace(disk: Disk, path: str, *chunks: bytes) -> None:
     """New content in place of the old, on disk when this returns."""
     draft = f"{path}.new"
     file = disk.open(draft, create=True)
     try:
         file.truncate(0)
-        file.write(0, [data])
+        file.write(0, chunks)
         file.sync()
     finally:
         file.close()

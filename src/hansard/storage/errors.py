@@ -125,7 +125,8 @@ class Corrupt(StorageError):
         return (_corrupt, (*self.args, self.bucket, self.first, self.end))
 
     def __str__(self) -> str:
-        what = "" if self.bucket is None else f" (bucket {self.bucket}, offsets {self.first} to {self._last})"
+        offsets = "" if self.first is None else f", offsets {self.first} to {self._last}"
+        what = "" if self.bucket is None else f" (bucket {self.bucket}{offsets})"
         return f"{self.path} is damaged at byte {self.position}{what}: {self.reason}"
 
     @property

@@ -140,7 +140,8 @@ def file_entries(
         writer.abandon()
     last = entries[-1]
     segments = tuple(writer.segments)
-    return BucketEntry(filed.bucket, filed.start, last.end, last.epoch, last.last_timestamp, segments), writer.next_id
+    filed = replace(filed, end=last.end, epoch=last.epoch, timestamp=last.last_timestamp, segments=segments)
+    return filed, writer.next_id
 
 
 def runs(bucket: int, entries: Sequence[Entry]) -> Iterator[TailExtent]:
@@ -167,9 +168,9 @@ def cut_back(disk: Disk, filed: BucketEntry, end: int) -> BucketEntry:
         kept[-1] = _cut_segment(disk, filed.bucket, kept[-1], end)
     start = min(filed.start, end)
     if not kept:  # what came before is unknown, and so is not held against what comes next
-        return BucketEntry(filed.bucket, start, min(end, filed.end))
+        return BucketEntry(filed.bucket, start, min(end, filed.end), note=filed.note)
     last = kept[-1]
-    return BucketEntry(filed.bucket, start, last.end, last.epoch, last.last_timestamp, tuple(kept))
+    return BucketEntry(filed.bucket, start, last.end, last.epoch, last.last_timestamp, tuple(kept), filed.note)
 
 
 def _cut_segment(disk: Disk, bucket: int, segment: Segment, end: int) -> Segment:

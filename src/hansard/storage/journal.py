@@ -51,6 +51,7 @@ class JournalFile:
         self.synced = end
         """On disk for sure; a mark may lie between here and the end."""
         self.last_crc = last_crc
+        self.record_count = 0
         self.retired = False
 
 
@@ -63,6 +64,8 @@ class Journal:
         self._step_bytes = min(STEP_BYTES, file_bytes)
         self.files: list[JournalFile] = []
         """Those not yet filed, oldest first; the last one is written to."""
+        self.unfiled_records = 0
+        """In these files; marks do not count."""
         self._free: list[tuple[str, File]] = []
 
     @property
@@ -85,10 +88,8 @@ class Journal:
         for record in records:
             record = record._replace(position=position)
             head, crc = pack(record, target.number, target.synced, crc)
-            placed.append(record._replace(crc=crc))
-            chunks.append(head)
-            if record.batch is not None:
-                chunks += (record.batch.head, record.batch.body)
+            placed.append(record)
+            chunks += (head, record.note) if record.batch is None else (head, record.batch.head, record.batch.body)
             position += RECORD_BYTES + record.length
         try:
             target.file.allocate(-(-position // self._step_bytes) * self._step_bytes)
@@ -98,6 +99,8 @@ class Journal:
             raise
         target.file.sync()
         target.end, target.synced, target.last_crc = position, position, crc
+        target.record_count += len(placed)
+        self.unfiled_records += len(placed)
         self._vouch(target)
         return placed
 
@@ -154,6 +157,7 @@ class Journal:
         while self.files[0].number < number:
             filed = self.files.pop(0)
             filed.retired = True
+            self.unfiled_records -= filed.record_count
             self.add_free(filed.path, filed.file)
 
     def add_free(self, path: str, file: File) -> None:

@@ -64,6 +64,7 @@ class BucketEntry(msgspec.Struct, frozen=True, array_like=True):
     epoch: int = 0
     timestamp: int = 0
     segments: tuple[Segment, ...] = ()
+    note: bytes = b""
 
 
 class Manifest(msgspec.Struct, frozen=True, array_like=True):

@@ -90,8 +90,24 @@ def scan(shelf: Shelf, log: BucketLog, query: Query) -> Iterator[Batch]:
         raise copy(log.doubt)
 
 
+def batches(shelf: Shelf, log: BucketLog, start: int, bytes_max: int) -> list[Batch]:
+    """Whole batches, as a member of the bucket stores them. What is raised is what a page raises."""
+    query = Query(start, bytes_max=bytes_max)
+    first, stop, _, _ = _bounds(shelf, log, query)
+    reader = _Copier(shelf, log, query, first, stop)
+    while not reader.is_done:
+        reader.step(min(EXTENT_BYTES_MAX, reader.bytes_left))
+    return reader.batches
+
+
 def _begin(shelf: Shelf, log: BucketLog, query: Query) -> tuple["_Reader", int, int]:
     """A reader for what there is of a query, and the bounds of the log."""
+    first, stop, start, end = _bounds(shelf, log, query)
+    return _Reader(shelf, log, query, first, stop), start, end
+
+
+def _bounds(shelf: Shelf, log: BucketLog, query: Query) -> tuple[int, int, int, int]:
+    """The first offset of what there is of a query, and where it stops; and the bounds of the log."""
     with shelf.lock:
         start, end, doubt = log.start, log.end, log.doubt
     first = start if query.first is None else query.first
@@ -101,7 +117,7 @@ def _begin(shelf: Shelf, log: BucketLog, query: Query) -> tuple["_Reader", int, 
     if doubt is not None and query.end is None and (query.descending or first >= end):
         raise copy(doubt)
     first = max(first, start)
-    return _Reader(shelf, log, query, first, max(first, stop)), start, end
+    return first, max(first, stop), start, end
 
 
 def is_listed(shelf: Shelf, log: BucketLog, segment: Segment) -> bool:
@@ -319,6 +335,17 @@ class _Reader:
     def _take_room(self, changes: int, byte_count: int) -> None:
         self.changes_left -= changes
         self.bytes_left -= byte_count
+
+
+class _Copier(_Reader):
+    """Takes each batch as it is."""
+
+    def _add(self, batch: Batch, first: int, end: int) -> int:
+        if self.batches and batch.length > self.bytes_left:
+            return first
+        self.batches.append(batch)
+        self.bytes_left -= batch.length
+        return end
 
 
 def offset_since(shelf: Shelf, log: BucketLog, timestamp: int) -> int:

@@ -1,4 +1,4 @@
-"""A record of the journal: 64 bytes that say what happens to which bucket, then the batch, if there is one.
+"""A record of the journal: 64 bytes that say what happens to which bucket, then the batch or the note, if there is one.
 
 A record is in its place only if it carries the number of its file, its own position, and the checksum of the
 record before it. So neither what is left in a recycled file nor what a crash left behind a torn record can ever be
@@ -6,6 +6,9 @@ taken for the journal's continuation.
 
 `synced` is how far the file was known to be on disk when the record was written. A bad record below a later
 one's `synced` was on disk and is damaged; a bad record that nobody vouches for is a write that a crash cut short.
+
+As `before` tells whether batches of a bucket are missing before a record, so `note_mark` tells it of notes: it is that
+of the note that the bucket had before the record.
 """
 
 import struct
@@ -21,6 +24,7 @@ MAGIC: Final = b"HNSR"
 RECORD_BYTES: Final = 64
 WINDOW_BYTES: Final = 1 << 20
 _PACKED = struct.Struct("<4sQIIIqqIIIIII")
+_KIND_BITS: Final = 8
 _CRC_POSITION: Final = 56
 _CRC = struct.Struct("<I")
 assert _PACKED.size == RECORD_BYTES
@@ -33,6 +37,21 @@ class Kind(IntEnum):
     """The bucket's log is cut back: it ends at `after`."""
     MARK = 3
     """Nothing happens; it vouches for what was synced before it."""
+    NOTE = 4
+    """The note that follows takes the place of the bucket's."""
+    RESET = 5
+    """The bucket's log is thrown away; an empty one begins at `after`. The note stays."""
+    DROP = 6
+    """All of the bucket goes."""
+
+
+NOTE_LOST: Final = 0xFFFFFF
+"""The mark of a note that is damaged; no other has it."""
+
+
+def note_mark(content: bytes) -> int:
+    """24 bits that stand for a note; 0 for none."""
+    return min(crc32c(content) & 0xFFFFFF, NOTE_LOST - 1)
 
 
 class Record(NamedTuple):
@@ -43,13 +62,16 @@ class Record(NamedTuple):
     after: int
     """Where it ends after it."""
     position: int
-    """Of the record in its file; the batch begins RECORD_BYTES later."""
+    """Of the record in its file; the batch or the note begins RECORD_BYTES later."""
     length: int
-    """Of the batch."""
+    """Of the batch or the note."""
     crc: int
     batch: Batch | None = None
     problem: str = ""
-    """Why the batch cannot be read, where it cannot."""
+    """Why the batch or the note cannot be read, where it cannot."""
+    note: bytes = b""
+    note_mark: int = 0
+    """Of the bucket's note before this record."""
 
 
 class Gap(NamedTuple):
@@ -71,11 +93,11 @@ class Scan(NamedTuple):
 
 def pack(record: Record, number: int, synced: int, previous_crc: int) -> tuple[bytes, int]:
     """The record's bytes for its place in file `number`, and its checksum for the next one."""
-    content_crc = record.batch.header.crc if record.batch is not None else 0
+    content_crc = record.batch.header.crc if record.batch is not None else crc32c(record.note)
     bare = _PACKED.pack(
         MAGIC,
         number,
-        record.kind,
+        record.kind | record.note_mark << _KIND_BITS,
         record.position,
         synced,
         record.before,
@@ -124,7 +146,7 @@ def scan(window: Window, number: int, start: int, known_end: int | None = None) 
     while position < limit:
         found = _unpack(window, position, number)
         if found is not None and (after_gap or found.previous_crc == last_crc):
-            record = _with_batch(found, window)
+            record = _with_content(found, window)
             end = position + RECORD_BYTES + record.length
             if not record.problem or (end <= limit and _vouched(window, position, number, known_end)):
                 items.append(record)
@@ -150,7 +172,9 @@ def _unpack(window: Window, position: int, number: int) -> _Found | None:
         return None
     if crc32c(memoryview(window.data)[place : place + _CRC_POSITION]) != crc:
         return None
-    return _Found(Record(kind, bucket, before, after, position, length, crc), synced, content_crc, previous_crc)
+    mark, kind = divmod(kind, 1 << _KIND_BITS)
+    record = Record(kind, bucket, before, after, position, length, crc, note_mark=mark)
+    return _Found(record, synced, content_crc, previous_crc)
 
 
 def first_record_number(data: bytes) -> int:
@@ -167,8 +191,14 @@ def leftovers(window: Window, end: int, number: int) -> Iterator[int]:
     return (found.record.position for found in _later(window, end - 1, number))
 
 
-def _with_batch(found: _Found, window: Window) -> Record:
+def _with_content(found: _Found, window: Window) -> Record:
     record = found.record
+    if record.kind == Kind.NOTE:
+        place = window.at(record.position, RECORD_BYTES + record.length) + RECORD_BYTES
+        note = window.data[place : place + record.length]
+        if len(note) != record.length or crc32c(note) != found.content_crc:
+            return record._replace(problem="the note's checksum does not match")
+        return record._replace(note=note)
     if record.kind != Kind.BATCH:
         return record
     try:

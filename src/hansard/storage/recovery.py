@@ -7,7 +7,8 @@ not vanish with the next crash. (After a failed sync Linux takes the bytes for w
 
 from .bucket import BucketLog
 from .disk import Disk
-from .errors import Corrupt
+from .documents import Moment
+from .errors import Corrupt, NotABoundary
 from .filing import cut_back
 from .journal import FOLDER, HEADER_BYTES, Journal, JournalFile, live_files
 from .manifest import BucketEntry, Manifest
@@ -21,6 +22,8 @@ class Recovery:
         self._disk = disk
         self.logs = {entry.bucket: BucketLog(entry) for entry in manifest.buckets}
         self.damage: list[Corrupt] = []
+        self.dropped: dict[int, Moment] = {}
+        """Buckets that the journal drops, and when: what was kept of them earlier is gone."""
         self._gap: tuple[JournalFile, Gap] | None = None
         self._suspects: set[int] = set()
         """Buckets of which no record has been seen since the last gap."""
@@ -33,9 +36,11 @@ class Recovery:
             found = scan(window, file.number, HEADER_BYTES, known_end)
             file.end = file.synced = found.end
             file.last_crc = found.last_crc
+            file.record_count = sum(isinstance(item, Gap) or item.kind != Kind.MARK for item in found.items)
             if known_end is None and not read_only:
                 _make_durable(file, found, window)
             journal.files.append(file)
+            journal.unfiled_records += file.record_count
             for item in found.items:
                 self._apply(item, file)
         for path, slot in free:
@@ -56,33 +61,52 @@ class Recovery:
             return
         log = self.logs.setdefault(item.bucket, BucketLog(BucketEntry(item.bucket)))
         self._account_for_gap(log, item)
-        if item.kind == Kind.TRUNCATE:
-            self._cut(log, item.after)
-            return
+        match item.kind:
+            case Kind.TRUNCATE:
+                self._cut(log, item.after)
+            case Kind.NOTE:
+                self._note(log, item, file)
+            case Kind.RESET:
+                log.reset(item.after)
+            case Kind.DROP:
+                del self.logs[item.bucket]
+                self.dropped[item.bucket] = Moment(file.number, item.position)
+            case _:
+                self._batch(log, item, file)
+
+    def _batch(self, log: BucketLog, item: Record, file: JournalFile) -> None:
         if item.problem:
-            self.damage.append(
-                Corrupt(
-                    file.path,
-                    item.position + RECORD_BYTES,
-                    item.length,
-                    item.problem,
-                    bucket=item.bucket,
-                    first=item.before,
-                    end=item.after,
-                )
-            )
+            where = (file.path, item.position + RECORD_BYTES, item.length)
+            lost = Corrupt(*where, item.problem, bucket=item.bucket, first=item.before, end=item.after)
+            self.damage.append(lost)
         log.append(item, file, with_tags=False)
+
+    def _note(self, log: BucketLog, item: Record, file: JournalFile) -> None:
+        if item.problem:
+            where = (file.path, item.position + RECORD_BYTES, item.length)
+            self.damage.append(Corrupt(*where, item.problem, bucket=item.bucket))
+            log.lose_note(self.damage[-1])
+        else:
+            log.take_note(item.note)
 
     def _account_for_gap(self, log: BucketLog, item: Record) -> None:
         """The first record of a bucket after a gap tells what of it was in there."""
         if self._gap is None or (log.bucket not in self._suspects and log.end):
             return
         self._suspects.discard(log.bucket)
+        file, gap = self._gap
+        if item.note_mark != log.note_mark and log.lost_note is None:
+            reason = "the bucket's note was among records that cannot be read"
+            log.lose_note(Corrupt(file.path, gap.position, gap.length, reason, bucket=log.bucket))
+        if item.kind in {Kind.RESET, Kind.DROP}:  # nothing is left of the log, whatever it was
+            return
+        if item.before < log.end:  # a cut was in there
+            try:
+                self._cut(log, item.before)
+            except NotABoundary as error:  # or a reset, and then the end of what is left is not what it was
+                self._cut(log, error.first)
         if item.before > log.end:
-            file, gap = self._gap
             log.append_damaged(item.before, file, gap.position, gap.length)
-        elif item.before < log.end:  # a cut was in there
-            self._cut(log, item.before)
 
     def _cut(self, log: BucketLog, end: int) -> None:
         if end < log.filed.end:
@@ -95,14 +119,10 @@ class Recovery:
         file, gap = self._gap
         for bucket in sorted(self._suspects):
             log = self.logs[bucket]
-            log.doubt = Corrupt(
-                file.path,
-                gap.position,
-                gap.length,
-                "records that cannot be read may have been this bucket's last",
-                bucket=bucket,
-                first=log.end,
-            )
+            reason = "records that cannot be read may have been this bucket's last"
+            log.doubt = Corrupt(file.path, gap.position, gap.length, reason, bucket=bucket, first=log.end)
+            reason = "records that cannot be read may have held this bucket's note"
+            log.lose_note(Corrupt(file.path, gap.position, gap.length, reason, bucket=bucket))
 
 
 def _make_durable(file: JournalFile, found: Scan, window: Window) -> None:

@@ -44,6 +44,11 @@ def scrub(store: Store, *, deep: bool = False, progress: Callable[[int], None] |
         with store.shelf.lock:
             segments, tail = log.filed.segments, list(log.tail)
         scrubber.look_at(log, segments, tail)
+        for name in store.documents(bucket):
+            try:
+                store.document(bucket, name)
+            except Corrupt as error:
+                scrubber.damage.append(error)
     return scrubber.report()
 
 
@@ -63,8 +68,9 @@ class _Scrubber:
             end = self._segment(log, segment, end)
         for entry in tail:
             self._entry(log, entry)
-        if log.doubt is not None:
-            self.damage.append(log.doubt)
+        doubt = log.doubt or log.lost_note
+        if doubt is not None:
+            self.damage.append(doubt)
 
     def _segment(self, log: BucketLog, segment: Segment, end: int) -> int:
         bucket = log.bucket

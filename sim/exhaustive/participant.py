@@ -1,0 +1,143 @@
+"""One participant as it stands between two events, and what each event makes of it.
+
+It is the real phaser and a disk. A step copies both, lets the phaser have the event in a turn of its own, carries out
+the effects that concern the disk, and returns the rest as what the world learns of it.
+
+A crash and the restart after it are one step: nobody here can tell a participant that is down from one that nothing
+is delivered to.
+"""
+
+from msgspec import Struct
+
+from hansard.phaser import Phaser, Recovered, Settings
+from hansard.phaser.effect import (
+    Answer,
+    AnswerRead,
+    Committed,
+    Cut,
+    Effect,
+    Fetch,
+    Persist,
+    Report,
+    Send,
+)
+from hansard.phaser.event import Event, Fetched, Persisted
+from hansard.phaser.recovered import decode_note
+
+from .drive import Drive
+from .snapshot import copied
+
+NOW_US = 0
+WALL_US = 1
+SETTINGS = Settings()
+
+
+class Learned(Struct):
+    """What others learn of a step."""
+
+    sent: list[Send]
+    reports: list[Report]
+    answers: list[Answer]
+    reads: list[AnswerRead]
+    committed: int | None = None
+    unrolled: bool = False
+
+
+class Participant(Struct):
+    name: str
+    phaser: Phaser
+    drive: Drive
+    fetches: tuple[Fetch, ...] = ()
+    """Not answered yet."""
+
+    def taking(self, event: Event) -> tuple["Participant", Learned]:
+        """What an event makes of it; this one stays as it was."""
+        phaser: Phaser = copied(self.phaser, {})
+        drive = self.drive.persisted() if isinstance(event, Persisted) else self.drive
+        after = Participant(self.name, phaser, drive, self.fetches[1:] if isinstance(event, Fetched) else self.fetches)
+        learned = Learned([], [], [], [])
+        for effect in phaser.turn([event], NOW_US, WALL_US):
+            after.carry_out(effect, learned)
+        _count_tickets_anew(phaser)
+        after.check()
+        return after, learned
+
+    def carry_out(self, effect: Effect, learned: Learned) -> None:
+        match effect:
+            case Send():
+                learned.sent.append(effect)
+            case Persist():
+                self.drive = self.drive.persist(effect.writes)
+                learned.unrolled |= any(isinstance(write, Cut) for write in effect.writes)
+            case Fetch():
+                self.fetches = (*self.fetches, effect)
+            case Report():
+                learned.reports.append(effect)
+            case Answer():
+                learned.answers.append(effect)
+            case AnswerRead():
+                learned.reads.append(effect)
+            case Committed():
+                learned.committed = effect.end
+            case _:  # backpressure is of no interest here
+                pass
+
+    def next_ticket(self) -> Persisted:
+        return Persisted(self.phaser.ledger.tickets[0].number)
+
+    def next_fetched(self) -> Fetched:
+        """The answer to the first fetch, from the disk with everything that was written to it."""
+        fetch, seen = self.fetches[0], self.drive.seen
+        batches = [batch for batch in seen.batches if batch.header.base_offset >= fetch.offset]
+        return Fetched(fetch.to, fetch.offset, seen.start, batches)
+
+    def crashed(self, survivors: int) -> "Participant":
+        """Dead and alive again, with so many of the writes that were not persisted."""
+        return started(self.name, self.drive.crashed(survivors))
+
+    def check(self) -> None:
+        """The ledger speaks the truth about the disk."""
+        ledger, seen, platter = self.phaser.ledger, self.drive.seen, self.drive.platter
+        lineage = ledger.lineage
+        assert (lineage.start, lineage.end) == (seen.start, seen.end), "the ledger knows where its log ends"
+        note = decode_note(seen.note)
+        assert note.promised == ledger.promised, "what is promised is written down"
+        assert decode_note(platter.note).promised >= ledger.promised_synced, "a synced promise is on disk"
+        synced = [batch for batch in seen.batches if batch.header.end_offset <= ledger.synced]
+        assert list(platter.batches[: len(synced)]) == synced, "what is synced is on disk"
+        assert synced[-1].header.end_offset == ledger.synced if synced else ledger.synced <= seen.start
+        assert [(run.term, run.start) for run in lineage.runs if run.start >= seen.start] == _runs(seen.batches)
+        assert len(self.drive.waiting) == len(ledger.tickets), "every ticket is under way"
+
+
+def _runs(batches: tuple[object, ...]) -> list[tuple[int, int]]:
+    """Where which term begins, by the entries themselves."""
+    runs: list[tuple[int, int]] = []
+    for batch in batches:
+        header = batch.header  # type: ignore[attr-defined]
+        if not runs or runs[-1][0] != header.epoch:
+            runs.append((header.epoch, header.base_offset))
+    return runs
+
+
+def started(name: str, drive: Drive) -> Participant:
+    """A participant that finds this disk."""
+    recovered: Recovered = drive.platter.recovered()
+    return Participant(name, Phaser(name, 0, SETTINGS, recovered), drive)
+
+
+def _count_tickets_anew(phaser: Phaser) -> None:
+    """From the last persisted one: only their distances matter, and a life's number of writes should not."""
+    ledger, following = phaser.ledger, phaser.following
+    base = ledger.persisted_ticket
+    if not base:
+        return
+    ledger.persisted_ticket = 0
+    ledger.ticket -= base
+    for ticket in ledger.tickets:
+        ticket.number -= base
+    if following is not None:
+        if following.wedged_mark is not None:
+            following.wedged_mark = max(0, following.wedged_mark - base)
+        if following.part_mark is not None:
+            following.part_mark = max(0, following.part_mark - base)

@@ -1,0 +1,28 @@
+"""What must be true of every simulated run, one promise in each file. An oracle watches, and raises `Violation`."""
+
+from .alike import Alike
+from .bounded import Bounded
+from .committed import CommittedOnly
+from .durable import Durable
+from .linear import Linearizable
+from .once import Once
+from .oracle import Oracle, Violation
+from .order import Order
+from .sequence import OneSequence
+
+__all__ = ["Oracle", "Violation", "oracles"]
+
+
+def oracles() -> list[Oracle]:
+    """One of each, for one run."""
+    sequence = OneSequence()
+    return [
+        sequence,
+        Durable(sequence),
+        Once(sequence),
+        Order(sequence),
+        CommittedOnly(sequence),
+        Linearizable(sequence),
+        Alike(),
+        Bounded(),
+    ]

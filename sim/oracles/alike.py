@@ -1,0 +1,28 @@
+"""What is derived from the log is the same on every participant that has committed the same log."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hansard.phaser.effect import Committed, Effect
+from hansard.phaser.event import Event
+from hansard.phaser.streams import Image
+
+from .oracle import Oracle
+
+if TYPE_CHECKING:
+    from sim.world.participant import Participant
+
+
+class Alike(Oracle):
+    promise = "the same log gives the same state"
+
+    def __init__(self) -> None:
+        self.images: dict[int, Image] = {}
+
+    def after_turn(self, participant: "Participant", events: Sequence[Event], effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Committed) and effect.end % 4 == 0:
+                assert participant.phaser is not None
+                image = participant.phaser.ledger.streams.image()
+                if self.images.setdefault(effect.end, image) != image:
+                    raise self.broken(f"{participant.name} has another table of streams at {effect.end}")

@@ -1,0 +1,1 @@
+"""A world made from a seed: participants, network, disks, clients, and a nemesis that spoils everything."""

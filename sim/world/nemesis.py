@@ -1,0 +1,144 @@
+"""Does to a world what the plan has in store for it, and undoes it after a while."""
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING
+
+from .participant import Participant
+from .plan import Fault
+
+if TYPE_CHECKING:
+    from .world import World
+
+
+class Nemesis:
+    def __init__(self, world: "World") -> None:
+        self.world = world
+        self.took_effect = 0
+
+    def schedule(self, faults: tuple[Fault, ...]) -> None:
+        for fault in faults:
+            self.world.clock.after(fault.at_us, lambda fault=fault: self._strike(fault))  # type: ignore[misc]
+
+    def _strike(self, fault: Fault) -> None:
+        random = Random(fault.draw)
+        happened = self._does(fault, random)
+        self.took_effect += happened
+        self.world.fault(fault, happened=happened)
+
+    def _does(self, fault: Fault, random: Random) -> bool:
+        world, length = self.world, fault.length_us
+        here, there = random.sample(world.participants, 2)
+        match fault.kind:
+            case "crash":
+                return self._crash(here, length)
+            case "crash two":
+                first = self._crash(here, length)
+                return self._crash(there, length // 2) or first
+            case "pause":
+                return self._pause(here, length)
+            case "cut":
+                return self._cut([(here, there), (there, here)], length)
+            case "cut one way":
+                return self._cut([(here, there)], length)
+            case "isolate":
+                others = [other for other in world.participants if other is not here]
+                return self._cut([*[(here, other) for other in others], *[(other, here) for other in others]], length)
+            case "reset":
+                world.network.reset(here.place, there.place)
+                return True
+            case "slow":
+                world.network.slow[here.place, there.place] = random.choice((20_000, 300_000))
+                self._later(length, lambda: world.network.slow.pop((here.place, there.place), None))
+                return True
+            case "stall":
+                here.stalled = True
+                self._later(length, lambda: setattr(here, "stalled", False))
+                return here.phaser is not None
+            case "burst":
+                return self._burst(length, random)
+            case _:
+                return self._decree(fault, random, here)
+
+    def _decree(self, fault: Fault, random: Random, here: Participant) -> bool:
+        """What concerns the edict, and the log's beginning."""
+        world, edict = self.world, self.world.edict
+        match fault.kind:
+            case "depart":
+                government = edict.newest
+                chosen = random.choice([*government.members, *government.newcomers, government.leader])
+                return edict.depart(chosen)
+            case "switch":
+                edict.switch(random, contract=False)
+                return True
+            case "contract":
+                edict.switch(random, contract=True)
+                return True
+            case "expand":
+                return edict.expand(random, random.choice((1, 1, 2)))
+            case "trim":
+                return any([participant.trim() for participant in world.participants])
+            case "deaf":
+                return self._deaf(here, fault.length_us)
+            case "hold":
+                world.hold_bucket(paused=True)
+                self._later(min(fault.length_us, 1_000_000), lambda: world.hold_bucket(paused=False))
+                return True
+            case unknown:
+                raise AssertionError(unknown)
+
+    def _later(self, delay_us: int, action: Callable[[], object]) -> None:
+        """Undo something; unless everything was healed meanwhile."""
+        healings = self.world.healings
+        self.world.clock.after(delay_us, lambda: action() if self.world.healings == healings else None)  # type: ignore[arg-type,return-value]
+
+    def _crash(self, victim: Participant, length_us: int) -> bool:
+        if victim.phaser is None:
+            return False
+        victim.crash()
+        life = victim.life
+        self._later(length_us, lambda: victim.start() if victim.life == life and victim.phaser is None else None)
+        return True
+
+    def _pause(self, victim: Participant, length_us: int) -> bool:
+        if victim.paused or victim.phaser is None:
+            return False
+        victim.paused = True
+        self._later(length_us, victim.resume)
+        return True
+
+    def _cut(self, links: list[tuple[Participant, Participant]], length_us: int) -> bool:
+        network = self.world.network
+        for sender, to in links:
+            network.cut(sender.place, to.place)
+
+        def mend() -> None:
+            for sender, to in links:
+                network.mend(sender.place, to.place)
+
+        self._later(length_us, mend)
+        return True
+
+    def _burst(self, length_us: int, random: Random) -> bool:
+        conditions = self.world.network.conditions
+        conditions.loss, conditions.double = random.choice((0.2, 0.5)), 0.2
+        plan = self.world.plan
+
+        def over() -> None:
+            conditions.loss, conditions.double = plan.loss, plan.double
+
+        self._later(min(length_us, 1_000_000), over)
+        return True
+
+    def _deaf(self, victim: Participant, length_us: int) -> bool:
+        """It learns nothing of the edict for a while."""
+        if victim.place in self.world.deaf:
+            return False
+        self.world.deaf.add(victim.place)
+
+        def over() -> None:
+            self.world.deaf.discard(victim.place)
+            self.world.tell(victim)
+
+        self._later(length_us, over)
+        return True

@@ -1,0 +1,160 @@
+"""What a store has: its buckets in memory, the journal and the manifest that say the same on disk, and filing, which
+turns the one into the other.
+
+Three locks, always taken in this order: maintenance (filing, cutting, dropping), the journal, what is in memory.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from threading import Lock
+
+from msgspec.structs import replace
+
+from . import ballast
+from . import manifest as manifests
+from .bucket import BucketLog
+from .documents import Documents, Moment
+from .errors import Corrupt, DiskFull, ReadOnly, StorageError, StoreFailed, SyncFailed
+from .filing import file_entries
+from .identity import Identity
+from .journal import HEADER_BYTES, Journal
+from .manifest import BucketEntry, Manifest, index_path, segment_path
+from .recovery import Recovery
+from .settings import StoreSettings
+from .shelf import Shelf
+
+
+class Stock:
+    """Invariant: a bucket in memory is what the manifest and the journal on disk say of it."""
+
+    def __init__(self, shelf: Shelf, settings: StoreSettings, identity: Identity, manifest: Manifest) -> None:
+        self.shelf = shelf
+        self.settings = settings
+        self.identity = identity
+        self.journal = Journal(shelf.disk, settings.journal_file_bytes)
+        recovery = Recovery(shelf.disk, manifest)
+        recovery.run(self.journal, manifest.journal, read_only=shelf.read_only)
+        self.logs: dict[int, BucketLog] = recovery.logs
+        self.damage: list[Corrupt] = recovery.damage
+        """What recovery found in the journal."""
+        self._documents = Documents(shelf.disk, recovery.dropped, read_only=shelf.read_only)
+        self._dropped: dict[int, Moment] = {}
+        """Buckets that the part of the journal which is not filed drops, and when."""
+        self.manifest = manifest
+        """As it is on disk, but without what readers held of buckets that were dropped since."""
+        for bucket, moment in recovery.dropped.items():
+            self._let_go(bucket, moment)
+        self.full: DiskFull | None = None
+        """Set while the disk has no room: the store takes nothing, and serves what it has."""
+        self._failed: str | None = None
+        self._maintenance = Lock()
+        self._journal_lock = Lock()
+
+    def log(self, bucket: int) -> BucketLog:
+        with self.shelf.lock:
+            return self.logs.get(bucket) or BucketLog(BucketEntry(bucket))
+
+    def _let_go(self, bucket: int, dropped: Moment) -> None:
+        self._dropped[bucket] = dropped
+        holds = tuple(hold for hold in self.manifest.holds if hold.bucket != bucket)
+        self.manifest = replace(self.manifest, holds=holds)
+
+    # Filing.
+
+    @property
+    def filing_due(self) -> bool:
+        return self.settings.filing_due(self.journal.unfiled_bytes, self.journal.unfiled_records)
+
+    def file(self) -> None:
+        """Copy the journal into segments. Appends and reads go on meanwhile."""
+        with self._writing(), self._maintenance:
+            self._file()
+
+    def _make_room(self) -> None:
+        """Appends that come faster than filing wait for it here."""
+        if self.settings.filing_overdue(self.journal.unfiled_bytes, self.journal.unfiled_records):
+            self.file()
+
+    def _tidy(self) -> None:
+        """File what was cut, so that its space is free. If that fails, the cut is in the journal, which is enough."""
+        try:
+            self._file()
+        except DiskFull as error:
+            self.full = copy(error)
+        except Corrupt:  # in another bucket: whoever files next is told
+            pass
+
+    def _file(self, *, give_up_damaged: bool = False) -> None:
+        with self.shelf.lock:
+            doubts = [log.doubt or log.lost_note for _, log in sorted(self.logs.items())]
+        for doubt in doubts:
+            if doubt is not None:  # filing would let go of the journal file that shows it
+                raise copy(doubt)
+        with self._journal_lock:
+            if self.journal.current.end > HEADER_BYTES:
+                self.journal.begin_file()
+            number = self.journal.current.number
+            with self.shelf.lock:
+                logs = [log for _, log in sorted(self.logs.items())]
+                plans = [(log, replace(log.filed, note=log.note), log.entries_below(number)) for log in logs]
+        next_segment, entries, known = self.manifest.next_segment, [], segments_of(self.manifest)
+        for _, filed, tail in plans:
+            entry, next_segment = file_entries(
+                self.shelf.disk, self.settings, filed, tail, next_segment, give_up_damaged=give_up_damaged
+            )
+            entries.append(entry)
+        self._save(Manifest(number, next_segment, tuple(entries), self.manifest.holds))
+        self._dropped.clear()
+        with self._journal_lock, self.shelf.lock:
+            for (log, _, tail), entry in zip(plans, entries, strict=True):
+                log.take_filed(entry, len(tail))
+            self.journal.release(number)
+        with self._journal_lock:
+            self.journal.remove_surplus()
+        self._remove_unlisted(known)
+        ballast.take(self.shelf.disk)
+
+    def _save(self, manifest: Manifest) -> None:
+        manifests.save(self.shelf.disk, manifest)
+        self.manifest = manifest
+
+    def _remove_unlisted(self, known: set[tuple[int, int]]) -> None:
+        """The files of segments that the manifest no longer names. If a crash leaves some, opening removes them."""
+        for bucket, segment_id in sorted(known - segments_of(self.manifest)):
+            for path in (segment_path(bucket, segment_id), index_path(bucket, segment_id)):
+                if self.shelf.disk.exists(path):
+                    self.shelf.disk.remove(path)
+
+    # Failing and closing.
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turns a full disk into a state that is left when there is room, and a failed sync into one that is not."""
+        if self.shelf.read_only:
+            raise ReadOnly
+        if self._failed is not None:
+            raise StoreFailed(self._failed)
+        try:
+            yield
+        except DiskFull as error:
+            self.full = copy(error)  # without its traceback, which holds on to what could not be stored
+            raise
+        except StorageError as error:
+            if isinstance(error, SyncFailed):
+                self._failed = str(error)
+            raise
+        except OSError as error:
+            self._failed = str(error)
+            raise StoreFailed(self._failed) from error
+
+    def close(self) -> None:
+        """After a failure the directory stays locked: only a new process may trust what it reads from it."""
+        with self._maintenance, self._journal_lock:
+            self.journal.close()
+            if self._failed is None:
+                self.shelf.disk.unlock()
+
+
+def segments_of(manifest: Manifest) -> set[tuple[int, int]]:
+    return {(entry.bucket, segment.id) for entry in manifest.buckets for segment in entry.segments}
