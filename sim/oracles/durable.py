@@ -37,7 +37,8 @@ class Durable(Oracle):
         leading, world = participant.phaser.leading, participant.world
         if leading is None:
             raise self.broken(f"{participant.name} acknowledges, and does not lead")
-        for node in line(leading.government, expanded=leading.expanded):
+        expanded = leading.expanded and offset + 1 >= leading.expansion_end
+        for node in line(leading.government, expanded=expanded):
             member = world.by_place[node[0]]
             if member.name != node or offset < member.vault.start:
                 continue

@@ -82,7 +82,9 @@ class Coverage:
             self.counts["leader wedged" if refused or leading is None else "leader reappointed"] += 1
 
     def _resumed(self, events: Sequence[Event], effects: Sequence[Effect]) -> None:
-        held = {event.message.parts for event in events if isinstance(event, Received) and isinstance(event.message, Wedged)}
+        held = {
+            event.message.parts for event in events if isinstance(event, Received) and isinstance(event.message, Wedged)
+        }
         for effect in effects:
             match effect:
                 case Send(message=Part(number=number)) if number > 0 and number in held:

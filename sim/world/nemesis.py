@@ -78,6 +78,8 @@ class Nemesis:
                 return edict.expand(random, random.choice((1, 1, 2)))
             case "trim":
                 return any([participant.trim() for participant in world.participants])
+            case "newcomer":
+                return self._newcomer(fault.length_us, random)
             case "deaf":
                 return self._deaf(here, fault.length_us)
             case "hold":
@@ -99,6 +101,22 @@ class Nemesis:
         life = victim.life
         self._later(length_us, lambda: victim.start() if victim.life == life and victim.phaser is None else None)
         return True
+
+    def _newcomer(self, length_us: int, random: Random) -> bool:
+        """Disturb an acclimation: the newcomer, the leader, or the way between them."""
+        government, world = self.world.edict.newest, self.world
+        waiting = [node for node in government.newcomers if node not in world.edict.full]
+        if not waiting:
+            return False
+        newcomer, leader = world.by_place[random.choice(waiting)[0]], world.by_place[government.leader[0]]
+        match random.choice(("crash", "reset", "leader")):
+            case "crash":
+                return self._crash(newcomer, min(length_us, 1_000_000))
+            case "reset":
+                world.network.reset(newcomer.place, leader.place)
+                return True
+            case _:
+                return self._crash(leader, min(length_us, 1_000_000))
 
     def _pause(self, victim: Participant, length_us: int) -> bool:
         if victim.paused or victim.phaser is None:

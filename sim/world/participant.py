@@ -60,7 +60,7 @@ class Participant:
         self.paused = False
         self.stalled = False
         """Its disk does not finish anything."""
-        self.sync_us = 300
+        self.sync_us = world.plan.sync_us
         self.inbox: list[Event] = []
         self._turn_planned = False
         self._syncing = False
@@ -184,7 +184,7 @@ class Participant:
     def _fetch(self, fetch: Fetch) -> None:
         def read() -> None:
             batches = self.vault.fetch(fetch.offset, fetch.bytes_max)
-            self.happen(Fetched(fetch.to, fetch.offset, self.vault.start, batches))
+            self.happen(Fetched(fetch.to, fetch.term, fetch.offset, self.vault.start, batches))
 
         self._later(200 + int(self.random.random() * 500), read)
 

@@ -37,6 +37,8 @@ KINDS: Final = (
     "deaf",
     "hold",
     "burst",
+    "newcomer",
+    "newcomer",
 )
 
 
@@ -70,6 +72,8 @@ class Plan(Struct, frozen=True):
     loss: float
     double: float
     rates: tuple[float, ...]
+    sync_us: int
+    """What a disk takes to sync, at the least."""
     real_store: bool
     """The real storage on the simulated disk."""
     faults: tuple[Fault, ...]
@@ -99,6 +103,7 @@ def plan(seed: int) -> Plan:
         loss=random.choice((0.0, 0.01, 0.05)) if chaotic else 0.0,
         double=random.choice((0.0, 0.02, 0.1)) if chaotic else 0.0,
         rates=tuple([random.uniform(0.5, 2.0) if drifting else 1.0 for _ in range(places)]),
+        sync_us=random.choice((300, 300, 3_000, 20_000)),
         real_store=random.random() < 0.03,
         faults=_faults(random),
     )
@@ -114,7 +119,7 @@ def _settings(random: Random) -> Settings:
         tail_bytes_max=1_000 if tight else 20_000,
         fetch_bytes=2_000,
         merge_bytes=10_000,
-        part_bytes=random.choice((40, 200)),
+        part_bytes=random.choice((20, 40, 200)),
         resend_us=500_000,
         checkpoint_batches=random.choice((5, 20)),
     )

@@ -10,7 +10,7 @@ from typing import Protocol, assert_never
 
 from hansard.batch import Batch
 from hansard.phaser.effect import Cut, Discard, Keep, Note, Put, Reset, Write
-from hansard.phaser.recovered import STATE, Recovered, part_name, replay_from
+from hansard.phaser.recovered import Recovered, replay_from
 
 
 class Vault(Protocol):
@@ -114,15 +114,10 @@ class ModelVault:
 
     def recover(self) -> Recovered:
         image = self.current
-        state = image.documents.get(STATE)
-        replay = replay_from(state)
-        parts: list[bytes] = []
-        while (part := image.documents.get(part_name(len(parts)))) is not None:
-            parts.append(part)
+        replay = replay_from(image.documents)
         return Recovered(
             note=image.note,
-            state=state,
-            parts=tuple(parts),
+            documents=image.documents.copy(),
             start=image.start,
             end=image.end,
             timestamp=image.batches[-1].header.last_timestamp if image.batches else 0,

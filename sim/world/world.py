@@ -260,7 +260,9 @@ class World:
         if self.healings == 0 or self.clients[0].producing:
             self.clock.after(100_000 + self.random.randrange(400_000), self._read)
         participant = self.random.choice(self.participants)
-        leaders = [other for other in self.participants if other.phaser is not None and other.phaser.leading is not None]
+        leaders = [
+            other for other in self.participants if other.phaser is not None and other.phaser.leading is not None
+        ]
         if leaders and self.random.random() < 0.8:
             participant = self.random.choice(leaders)
         if participant.phaser is None:

@@ -52,15 +52,15 @@ class Pending(Struct, frozen=True, gc=False):
 class Group:
     """Submissions that will be one batch."""
 
-    __slots__ = ("batches", "byte_count", "last", "submissions")
+    __slots__ = ("batches", "byte_count", "connections", "submissions")
 
     def __init__(self) -> None:
         self.submissions: list[tuple[Submit, int]] = []
         """With the number of changes that were left out as repeated."""
         self.batches: list[Batch] = []
         self.byte_count = 0
-        self.last: set[int] = set()
-        """Connections that are in it."""
+        self.connections: set[int] = set()
+        """Whose changes are in it: more of theirs can only be judged once these are in the log."""
 
 
 class Desk:
@@ -104,13 +104,18 @@ class Desk:
             if waiting.until_us <= now_us:
                 self.answer(submit.id, Expired())
                 continue
-            connection = submit.batch.header.connection
+            streams = {submit.batch.header.connection}
+            if submit.continues is not None:
+                streams.add(submit.continues.connection)
             small = submit.batch.length <= MERGED_BYTES_MAX and not submit.batch.header.flags & Flag.COMPRESSED
             full = group.byte_count + submit.batch.length > settings.merge_bytes
-            if group.batches and (full or not small or connection in group.last):
+            if group.batches and (full or not small or streams & group.connections):
                 self._append(group, term, wall_us)
                 group = Group()
             self._admit(submit, group)
+            if group.batches and not small:
+                self._append(group, term, wall_us)
+                group = Group()
         if group.batches:
             self._append(group, term, wall_us)
 
@@ -133,7 +138,7 @@ class Desk:
                 case _:
                     self.answer(submit.id, verdict)
                     return
-            group.last.add(connection)
+            group.connections.add(connection)
         group.submissions.append((submit, repeated))
         group.batches.append(batch)
         group.byte_count += batch.length

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hansard.batch import Batch
 
-from .government import NodeId
+from .government import NodeId, Term
 from .message import Message
 from .outcome import Outcome, ReadOutcome
 
@@ -70,6 +70,7 @@ class Fetch(Struct, frozen=True, gc=False):
     """Read batches from the log, from this offset on, for a member that is behind; answered by `Fetched`."""
 
     to: NodeId
+    term: Term
     offset: int
     bytes_max: int
 

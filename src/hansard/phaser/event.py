@@ -7,7 +7,7 @@ from msgspec import Struct
 from hansard.batch import Batch
 
 from .effect import Achievement
-from .government import Government, NodeId
+from .government import Government, NodeId, Term
 from .message import Message
 
 
@@ -49,6 +49,8 @@ class Fetched(Struct, frozen=True, gc=False):
     """The batches asked for, and where the log begins by now."""
 
     to: NodeId
+    term: Term
+    """As it was asked for: what was read for an earlier term may have been unrolled since."""
     offset: int
     start: int
     batches: Sequence[Batch]

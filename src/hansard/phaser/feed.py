@@ -41,6 +41,7 @@ class Feed:
     `flight_bytes` is their sum."""
 
     __slots__ = (
+        "asked_us",
         "commit_sent",
         "commit_there",
         "confirmed",
@@ -74,6 +75,8 @@ class Feed:
         """What it is known to know as committed."""
         self.confirmed = 0
         """The last round in which it confirmed the term."""
+        self.asked_us = now_us
+        """When it was last asked to confirm."""
         self.progress_us = now_us
         """When something last came of what was sent."""
 

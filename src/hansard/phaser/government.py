@@ -84,6 +84,14 @@ def downstream(government: Government, me: NodeId, *, expanded: bool) -> tuple[N
             return everybody[place + 1 : place + 2]
 
 
+def upstream(government: Government, me: NodeId, *, expanded: bool) -> NodeId:
+    """From whom batches come to me. A newcomer that does not count yet is fed by the leader, in either shape."""
+    everybody = line(government, expanded=expanded)
+    if government.shape is Shape.STAR or me not in everybody:
+        return government.leader
+    return everybody[max(everybody.index(me) - 1, 0)]
+
+
 def committed_end(synced: int, acknowledged: Sequence[int]) -> int:
     """Where the part of the log ends that is on every member's disk: acknowledged means all of them, not most."""
     return min(synced, min(acknowledged, default=synced))

@@ -8,7 +8,9 @@ follow. `tail` holds the batches that somebody may still have to be sent; all ot
 """
 
 from collections import deque
+from collections.abc import Mapping
 
+from crc32c import crc32c
 from msgspec import Struct
 
 from hansard.batch import Batch
@@ -102,19 +104,31 @@ class Ledger:
         self.checkpoint_due = 0
         """Batches appended since the state was last stored."""
         self.collection = note.collection
-        self.parts: list[bytes] = list(recovered.parts) if note.collection else []
+        self.parts: list[bytes] = []
+        self._find_parts(recovered.documents)
         self._replay(recovered)
 
+    def _find_parts(self, documents: Mapping[str, bytes]) -> None:
+        """Those of the snapshot that is being collected, as far as they follow each other; others are leftovers."""
+        wanted = [STATE]
+        if self.collection is not None:
+            while (name := part_name(self.collection, len(self.parts))) in documents:
+                self.parts.append(documents[name])
+                wanted.append(name)
+        self.writes += [Discard(name) for name in sorted(documents) if name not in wanted]
+
     def _replay(self, recovered: Recovered) -> None:
-        if recovered.state is not None and self.collection is None:
-            self._install(decode_state(recovered.state))
-            self.saved = self.saved_synced = self.state_from or 0
+        """A state that lies before the log begins is one that was to be replaced: nothing leads from it to the log."""
+        content = recovered.documents.get(STATE)
+        state = decode_state(content) if content is not None and self.collection is None else None
+        if state is not None and state.offset >= recovered.start:
+            self._install(state)
+            self.saved = self.saved_synced = state.offset
         elif recovered.start == 0 and self.collection is None:
             self.state_from = 0
         for batch in recovered.batches:
             self._derive(batch)
-        if self.collection is not None and len(self.parts) == self.collection.total:
-            self._complete()
+        self._complete_if_whole()
 
     def _install(self, state: State) -> None:
         self.state_from, self.decree = state.offset, state.decree
@@ -232,6 +246,8 @@ class Ledger:
 
     def commit(self) -> None:
         """Show what is known to be committed, as far as it is on this disk."""
+        while self.uncommitted and self.uncommitted[0][0] <= self.commit_known:
+            self.uncommitted_bytes -= self.uncommitted.popleft()[1]
         end = min(self.commit_known, self.synced)
         if end <= self.committed or self.state_from is None or end < self.state_from:
             return
@@ -241,8 +257,6 @@ class Ledger:
             self.streams.memory_us = self.decree.government.memory_us
         self.streams.commit(end)
         self.committed = end
-        while self.uncommitted and self.uncommitted[0][0] <= end:
-            self.uncommitted_bytes -= self.uncommitted.popleft()[1]
         self.effects.append(CommittedEffect(end))
         if self.checkpoint_due >= self.settings.checkpoint_batches:
             self._checkpoint()
@@ -253,6 +267,7 @@ class Ledger:
 
     def state(self) -> State:
         """All that is derived from the committed log."""
+        assert self.state_from is not None and self.committed >= self.state_from
         return State(self.committed, self.timestamp, self.decree, self.streams.image())
 
     def forget(self, needed: int) -> None:
@@ -261,7 +276,7 @@ class Ledger:
         while tail:
             offset = next(iter(tail))
             batch = tail[offset]
-            if batch.header.end_offset > min(self.committed, self.synced):
+            if batch.header.end_offset > min(self.commit_known, self.synced):
                 break
             if batch.header.end_offset > needed and self.tail_bytes <= self.settings.tail_bytes_max:
                 break
@@ -277,26 +292,36 @@ class Ledger:
             self._begin(part.collection, part)
         if part.number == len(self.parts):
             self.parts.append(part.content)
-            self.writes.append(Keep(part_name(part.number), part.content))
-            if len(self.parts) == part.collection.total:
-                self._complete()
+            self.writes.append(Keep(part_name(part.collection, part.number), part.content))
+            self._complete_if_whole()
 
     def _begin(self, collection: Collection, part: Part) -> None:
-        self.writes += [Discard(part_name(number)) for number in range(len(self.parts))]
-        self.collection, self.parts, self.state_from = collection, [], None
+        self.writes.append(Discard(STATE))
+        self._discard_parts()
+        self.collection, self.state_from = collection, None
         self.streams.restore(Image(0, ()))
         self.decrees.clear()
         self.decree = None
         self._reset(part.start, part.start_term)
         self._note()
 
-    def _complete(self) -> None:
-        assert self.collection is not None
-        content = b"".join(self.parts)
-        self.writes.append(Keep(STATE, content))
-        self.collection = None
-        self._note()
-        self.writes += [Discard(part_name(number)) for number in range(len(self.parts))]
+    def _discard_parts(self) -> None:
+        if self.collection is not None:
+            self.writes += [Discard(part_name(self.collection, number)) for number in range(len(self.parts))]
         self.parts = []
+
+    def _complete_if_whole(self) -> None:
+        collection = self.collection
+        if collection is None or len(self.parts) < collection.total:
+            return
+        content = b"".join(self.parts)
+        if crc32c(content) != collection.crc:  # begun again from the first part
+            self._discard_parts()
+            return
+        discards = [Discard(part_name(collection, number)) for number in range(len(self.parts))]
+        self.collection, self.parts = None, []
+        self.writes.append(Keep(STATE, content))
+        self._note()
+        self.writes += discards
         self._install(decode_state(content))
         self.saved = self.state_from or 0

@@ -53,7 +53,7 @@ class Member:
     ) -> None:
         self.me = me
         self.upstream = upstream
-        """From whom batches come, and to whom acknowledgements go."""
+        """Whoever feeds us now, as its last message shows: acknowledgements go there."""
         self.ledger = ledger
         self.effects = effects
         self.foreign = False
@@ -106,7 +106,8 @@ class Member:
 
     # What the leader says.
 
-    def received(self, message: Append | Commit | Confirm | Part) -> None:
+    def received(self, sender: NodeId, message: Append | Commit | Confirm | Part) -> None:
+        self.upstream = sender
         match message:
             case Append():
                 self._append(message)
@@ -151,13 +152,18 @@ class Member:
         useless = self.foreign or ledger.state_from is None or ledger.end < message.start
         if collection == self.completed:
             self.part_of, self.part_mark = collection, ledger.mark
-        elif collection == ledger.collection or (useless and message.number == 0):
+        elif message.number <= len(ledger.parts) if collection == ledger.collection else useless and not message.number:
             ledger.collect(message)
             self.foreign = False
             self.part_of, self.part_mark = collection, ledger.mark
             self.completed = collection if ledger.collection is None else None
-        elif useless:
+        else:  # whoever sends it has a wrong idea of this copy
             self._send(Estranged(message.term))
+
+    def pump(self) -> None:
+        """Pass on what there is; not what is to be thrown away."""
+        if not self.foreign and self.ledger.collection is None:
+            self.relay.pump()
 
     # What is owed to whoever feeds us.
 

@@ -29,7 +29,7 @@ from .event import (
     Tick,
     Trimmed,
 )
-from .government import Government, NodeId, Term, epoch_of, first_term, next_term
+from .government import Government, NodeId, Term, epoch_of, first_term, next_term, upstream
 from .leader import Leader, Phase
 from .ledger import Ledger
 from .member import Member
@@ -55,6 +55,7 @@ from .settings import Settings
 
 class Phaser:
     __slots__ = (
+        "announced_us",
         "barrier",
         "bucket",
         "desk",
@@ -81,6 +82,7 @@ class Phaser:
         """Of the epoch promised, as far as it is known."""
         self.leading: Leader | None = None
         self.following: Member | None = None
+        self.announced_us = 0
         self.now_us = 0
         self.wall_us = 0
 
@@ -152,7 +154,9 @@ class Phaser:
         elif following is not None:
             ledger.commit()
         relay = self.relay
-        if relay is not None:
+        if following is not None:
+            following.pump()
+        elif relay is not None:
             relay.pump()
         ledger.flush()
         if following is not None:
@@ -204,6 +208,17 @@ class Phaser:
             self.ledger.promise(first_term(epoch))
         self.government = government
         self.desk.hand_over(government.leader, epoch)
+        self._announce()
+
+    def _announce(self) -> None:
+        """Say to whoever is to feed this copy that it is there: after a restart in a quiet bucket nobody would ask."""
+        government, decree = self.government, self.ledger.latest_decree
+        if government is None or self.leading is not None or self.following is not None:
+            return
+        if self.me in government.members or self.me in government.newcomers:
+            expanded = decree is not None and decree.expanded and decree.government.epoch == government.epoch
+            self.announced_us = self.now_us
+            self._send(upstream(government, self.me, expanded=expanded), Estranged(self.term))
 
     def _step_down(self, outcome: NotLeader) -> None:
         """The term is over for this participant, in whatever part it had in it."""
@@ -240,7 +255,7 @@ class Phaser:
                 elif message.term > self.term or following is None:
                     self._send(sender, Estranged(message.term))
                 else:
-                    following.received(message)
+                    following.received(sender, message)
             case Wedge():
                 self._wedge(sender, message)
             case Refuse():
@@ -253,7 +268,9 @@ class Phaser:
     def _came_back(self, sender: NodeId, message: Acknowledge | Wedged | Estranged | Confirmed | PartKept) -> None:
         relay = self.relay
         feed = relay.feeds.get(sender) if relay is not None else None
-        if relay is None or feed is None or message.term != self.term:
+        if relay is None or feed is None or message.term > self.term:
+            return
+        if message.term < self.term and not isinstance(message, Estranged):
             return
         match message:
             case Acknowledge():
@@ -304,13 +321,14 @@ class Phaser:
     def _fetched(self, event: Fetched) -> None:
         relay = self.relay
         feed = relay.feeds.get(event.to) if relay is not None else None
-        if relay is not None and feed is not None:
+        if relay is not None and feed is not None and event.term == self.term:
             relay.fetched(feed, event)
 
     def _connected(self, node: NodeId) -> None:
         relay, following = self.relay, self.following
         feed = relay.feeds.get(node) if relay is not None else None
         if relay is not None and feed is not None:
+            feed.commit_there = feed.commit_sent = 0  # it may have restarted: the answer will tell
             relay.remind(feed)
         if following is not None and following.upstream == node:
             following.remind()
@@ -322,3 +340,5 @@ class Phaser:
             self.relay.resend()
         if self.following is not None:
             self.following.remind_if_complaining()
+        elif self.now_us - self.announced_us >= self.settings.resend_us:
+            self._announce()

@@ -1,6 +1,6 @@
 """What a phaser finds on its disk when it starts, and what it leaves there."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -18,8 +18,8 @@ STATE: Final = "state"
 """The name of the document with the state at an offset."""
 
 
-def part_name(number: int) -> str:
-    return f"part-{number:06d}"
+def part_name(collection: Collection, number: int) -> str:
+    return f"part-{collection.crc:08x}-{number:06d}"
 
 
 class NoteContent(Struct, frozen=True, array_like=True):
@@ -44,10 +44,8 @@ class Recovered(Struct, frozen=True, kw_only=True):
     """A copy of the bucket as its disk has it. A new one has the defaults."""
 
     note: bytes = b""
-    state: bytes | None = None
-    """The document STATE."""
-    parts: tuple[bytes, ...] = ()
-    """The documents `part_name(0)` and so on, as far as they follow each other."""
+    documents: Mapping[str, bytes] = {}
+    """All that were kept and not discarded, by name."""
     start: int = 0
     end: int = 0
     timestamp: int = 0
@@ -68,6 +66,6 @@ def decode_state(content: bytes) -> State:
     return msgspec.msgpack.decode(content, type=State)
 
 
-def replay_from(state: bytes | None) -> int:
+def replay_from(documents: Mapping[str, bytes]) -> int:
     """The offset from which on a starting phaser wants to see the batches of its log again."""
-    return decode_state(state).offset if state is not None else 0
+    return decode_state(documents[STATE]).offset if STATE in documents else 0

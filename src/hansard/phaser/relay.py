@@ -55,7 +55,7 @@ class Relay:
         ledger = self.ledger
         feed.introduced, feed.progress_us, feed.commit_sent = True, self.now_us, 0
         if feed.confirmed < self.round:
-            self._send(feed.node, Confirm(self.wedge.term, self.round))
+            self._ask(feed)
         if message.stated and message.end is not None and message.end >= ledger.start:
             feed.transfer, feed.floor = None, message.end
             feed.restart(message.end)
@@ -63,6 +63,9 @@ class Relay:
             return
         transfer = feed.transfer
         if transfer is None or transfer.start < ledger.start:
+            if ledger.state_from is None or ledger.committed < ledger.state_from:
+                feed.introduced = False  # we are not there yet ourselves
+                return
             state, before = ledger.state(), ledger.lineage.term_before(ledger.start)
             transfer = Transfer(state.offset, ledger.start, before, encode(state), ledger.settings.part_bytes)
             feed.transfer = transfer
@@ -132,7 +135,7 @@ class Relay:
             if batch is None:
                 if not feed.fetching:
                     feed.fetching = True
-                    self.effects.append(Fetch(feed.node, feed.next, settings.fetch_bytes))
+                    self.effects.append(Fetch(feed.node, self.wedge.term, feed.next, settings.fetch_bytes))
                 return
             feed.fetching = False
             self._send_batch(feed, batch)
@@ -152,13 +155,20 @@ class Relay:
         self.round = max(self.round, round)
         for feed in self.feeds.values():
             if feed.introduced:
-                self._send(feed.node, Confirm(self.wedge.term, self.round))
+                self._ask(feed)
+
+    def _ask(self, feed: Feed) -> None:
+        feed.asked_us = self.now_us
+        self._send(feed.node, Confirm(self.wedge.term, self.round))
 
     def resend(self) -> None:
         """What has come to nothing for too long is taken for lost."""
+        resend_us = self.ledger.settings.resend_us
         for feed in self.feeds.values():
-            if self.now_us - feed.progress_us >= self.ledger.settings.resend_us:
+            if self.now_us - feed.progress_us >= resend_us:
                 self.remind(feed)
+            if feed.introduced and feed.confirmed < self.round and self.now_us - feed.asked_us >= resend_us:
+                self._ask(feed)
 
     def remind(self, feed: Feed) -> None:
         """Send again whatever may have been lost."""
@@ -174,4 +184,4 @@ class Relay:
             if feed.commit_there < self.ledger.commit_known:
                 feed.commit_sent = 0
             if feed.confirmed < self.round:
-                self._send(feed.node, Confirm(self.wedge.term, self.round))
+                self._ask(feed)

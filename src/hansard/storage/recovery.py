@@ -59,7 +59,9 @@ class Recovery:
             return
         if item.kind == Kind.MARK:
             return
-        log = self.logs.setdefault(item.bucket, BucketLog(BucketEntry(item.bucket)))
+        log = self.logs.get(item.bucket)
+        if log is None:
+            log = self.logs[item.bucket] = BucketLog(BucketEntry(item.bucket))
         self._account_for_gap(log, item)
         match item.kind:
             case Kind.TRUNCATE:
