@@ -33,7 +33,6 @@ from dataclasses import dataclass
 from hansard.batch import build
 from hansard.phaser.event import Connected, Continues, Read, Submit, Trimmed
 from hansard.phaser.government import Government, Shape
-from hansard.phaser.recovered import STATE, replay_from
 
 from .links import Way, ways
 from .stage import Stage
@@ -212,9 +211,13 @@ def _crash(stage: Stage, rest: str) -> None:
     said = words(rest, "keeping")
     (name,) = said.plain
     actor = stage.actor(name)
-    lost = actor.drive.crash(said.number("keeping", 0))
+    count = actor.drive.unsynced_count
+    kept = stage.chances.choose(count) if said.options.get("keeping") == "any" else said.number("keeping", 0)
+    if kept > count:
+        raise BadCommand(f"there are only {count} writes that were not synced")
+    actor.drive.crash(kept)
     actor.alive = False
-    stage.tell(f"{name}  is down, {lost} writes lost; on disk the log ends at {actor.drive.synced.end}")
+    stage.tell(f"{name}  is down, {count - kept} writes lost; on disk the log ends at {actor.drive.synced.end}")
 
 
 def _restart(stage: Stage, name: str) -> None:
@@ -255,8 +258,8 @@ def _disk(stage: Stage, rest: str) -> None:
 def _trim(stage: Stage, rest: str) -> None:
     name, start = rest.split()
     actor = stage.actor(name)
-    if int(start) > replay_from(actor.drive.synced.document(STATE)):
-        raise BadCommand(f"{name} has to replay from its last state on: retention may not take that")
+    if int(start) > actor.phaser.droppable:
+        raise BadCommand(f"retention may take what is before {actor.phaser.droppable} only: a restart needs the rest")
     actor.drive.trim(int(start))
     stage.tell(f"{name}  log begins at {start}")
     stage.happen(actor, Trimmed(int(start)))

@@ -6,13 +6,12 @@ writes that were not.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import assert_never
 
 from hansard.batch import Batch
 from hansard.phaser import Recovered
 from hansard.phaser.effect import Cut, Discard, Keep, Note, Persist, Put, Reset, Write
-from hansard.phaser.recovered import STATE, part_name, replay_from
+from hansard.phaser.recovered import replay_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +26,6 @@ class Copy:
     @property
     def end(self) -> int:
         return self.batches[-1].header.end_offset if self.batches else self.start
-
-    def document(self, name: str) -> bytes | None:
-        return dict(self.documents).get(name)
 
     def after(self, write: Write) -> "Copy":
         match write:
@@ -62,21 +58,14 @@ class Copy:
         return trimmed
 
     def recovered(self) -> Recovered:
-        state = self.document(STATE)
-        parts: list[bytes] = []
-        for number in count():
-            part = self.document(part_name(number))
-            if part is None:
-                break
-            parts.append(part)
+        documents = dict(self.documents)
         return Recovered(
             note=self.note,
-            state=state,
-            parts=tuple(parts),
+            documents=documents,
             start=self.start,
             end=self.end,
             timestamp=self.batches[-1].header.last_timestamp if self.batches else 0,
-            batches=[batch for batch in self.batches if batch.header.base_offset >= replay_from(state)],
+            batches=[batch for batch in self.batches if batch.header.base_offset >= replay_from(documents)],
         )
 
 
@@ -104,15 +93,18 @@ class Drive:
             self.synced = self.synced.after(write)
         return persist
 
-    def crash(self, kept_writes: int) -> int:
-        """Lose all but so many of the writes that were not synced; says how many are lost."""
+    @property
+    def unsynced_count(self) -> int:
+        return sum(len(persist.writes) for persist in self.unsynced)
+
+    def crash(self, kept_writes: int) -> None:
+        """Lose all but so many of the writes that were not synced."""
         writes: Sequence[Write] = [write for persist in self.unsynced for write in persist.writes]
         for write in writes[:kept_writes]:
             self.synced = self.synced.after(write)
         self.latest = self.synced
         self.unsynced.clear()
         self.busy_until_us = 0
-        return len(writes) - len(writes[:kept_writes])
 
     def trim(self, start: int) -> None:
         assert not self.unsynced, "retention takes what is synced"

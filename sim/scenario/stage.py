@@ -33,6 +33,7 @@ from hansard.phaser.recovered import STATE, decode_state
 
 from . import promise, wording
 from .actor import Actor
+from .chances import Chances
 from .edicts import ACCEPT_US, Edicts
 from .links import DELAY_US, Links
 
@@ -45,8 +46,9 @@ WALL_US = 1_000_000_000
 
 
 class Stage:
-    def __init__(self, shape: Shape, settings: Settings) -> None:
+    def __init__(self, shape: Shape, settings: Settings, chances: Chances) -> None:
         self.shape = shape
+        self.chances = chances
         self.settings = settings
         self.now_us = 0
         self.actors: dict[NodeId, Actor] = {}
@@ -229,7 +231,7 @@ class Stage:
                 if total >= fetch.bytes_max:
                     break
             if actor.life == life:
-                self.happen(actor, Fetched(fetch.to, fetch.offset, log.start, chosen))
+                self.happen(actor, Fetched(fetch.to, fetch.term, fetch.offset, log.start, chosen))
 
         self.after(DELAY_US, fetched)
 

@@ -77,7 +77,7 @@ def message(said: Message) -> str:
             missing = f"; go on from {said.end}" if said.missing else ""
             return f"acknowledges {max(said.through, 0)}{missing}"
         case Estranged():
-            return f"knows no leader in {epoch(said.term)} any more"
+            return f"knows no leader in {epoch(said.term)}"
         case Refuse():
             return f"refuses {epoch(said.term)}, promised {epoch(said.newer)}"
         case Confirm():
