@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from hansard.storage import manifest as manifests
-from hansard.storage.errors import Corrupt
+from hansard.storage.errors import Corrupt, FormatMismatch, NoStore
 from hansard.storage.manifest import Manifest
 from hansard.storage.record import RECORD_BYTES
 from hansard.storage.retention import Retention
 from hansard.storage.scrub import scrub
 from hansard.storage.store import Store
-from hansard.storage.write import NOTE_BYTES_MAX, Append, Cut, Note, Reset
+from hansard.storage.write import NOTE_BYTES_MAX, Append, Cut, Keep, Note, Reset
 from sim.disk import SimDisk
 from sim.platter import Sync, Write
 from tests.storage.stores import batch_at, fill, new_store, offsets, reopen
@@ -142,6 +142,46 @@ def test_a_bucket_whose_note_is_damaged_takes_nothing_until_it_has_another(in_he
     store.close()
     store = reopen(disk)
     assert not store.damage and store.note(0) == b"the third note"
+
+
+def lived() -> tuple[SimDisk, dict[int, bytes]]:
+    """A closed store that is partly filed, and the notes of its buckets."""
+    disk = SimDisk()
+    store = new_store(disk)
+    notes = {}
+    for turn in range(30):
+        if turn == 12:
+            store.file()
+        bucket = turn % 4
+        notes[bucket] = f"note {turn} of {bucket}".encode()
+        batch = batch_at(store.bounds(bucket)[1], 2)
+        store.write([Note(bucket, notes[bucket]), Append(bucket, batch)] if turn % 3 else [Note(bucket, notes[bucket])])
+    store.write([Keep(2, "snapshot", b"kept" * 40)])
+    store.close()
+    return disk, notes
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_a_flipped_bit_anywhere_never_brings_an_old_note_back(seed: int) -> None:
+    disk, notes = lived()
+    random = Random(seed)
+    path = random.choice([path for path, content in sorted(disk.files().items()) if content])
+    used = len(disk.files()[path].rstrip(bytes(1)))
+    disk.flip(path, random.randrange(used or 1), 1 << random.randrange(8))
+    try:
+        store = reopen(disk)
+    except (Corrupt, NoStore, FormatMismatch):
+        return
+    for bucket, note in notes.items():
+        try:
+            assert store.note(bucket) == note
+        except Corrupt:
+            assert store.damage and scrub(store).damage
+    if path.endswith(".document"):
+        with pytest.raises(Corrupt):
+            store.document(2, "snapshot")
+    else:
+        assert store.document(2, "snapshot") == b"kept" * 40
 
 
 def test_damage_to_another_record_puts_no_note_in_doubt() -> None:

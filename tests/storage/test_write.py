@@ -109,6 +109,26 @@ def test_a_full_disk_leaves_the_first_writes_whole(refused: int) -> None:
         assert content_of(store) == possible[-1], "what was refused was tidying up"
 
 
+@pytest.mark.parametrize("failing", range(1, 60))
+def test_whichever_sync_fails_a_new_process_finds_the_first_writes_whole_and_for_good(failing: int) -> None:
+    disk = SimDisk()
+    store = begun(disk)
+    possible = states(content_of(store), MIXED)
+    disk.fail_sync = disk.sync_count + failing
+    try:
+        store.write(MIXED)
+    except SyncFailed:
+        after_it = disk.restarted(disk.operation_count)
+        found = content_of(reopen(after_it))
+        assert found in possible
+        for draw in range(4):
+            again = content_of(reopen(after_it.crashed(after_it.operation_count, Random(f"{failing} {draw}"))))
+            assert again == found, "what a reader has seen is there for good"
+    else:
+        assert content_of(store) == possible[-1]
+        assert disk.sync_count < disk.fail_sync, "there are no more syncs to fail"
+
+
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [(Append(0, batch_at(4)), OutOfOrder), (Cut(0, 5), NotABoundary), (Append(1, batch_at(9, time=0)), OutOfOrder)],
