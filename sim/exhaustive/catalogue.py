@@ -9,18 +9,22 @@ heard at any time, any number of times, or never; so the stances of all are all 
 the atomic log and the choices that are left.
 """
 
-from typing import Any, NamedTuple
+from enum import Enum, auto
+from typing import Any, NamedTuple, assert_never
 
 from hansard.batch import Batch
-from hansard.phaser.effect import Answer, Send
+from hansard.phaser import Phaser
+from hansard.phaser.effect import Answer
 from hansard.phaser.event import Event, Received
 from hansard.phaser.government import NodeId, epoch_of
-from hansard.phaser.message import Message
+from hansard.phaser.message import (
+    Acknowledge, Append, Commit, Confirm, Confirmed, Estranged, Message, Part, PartKept, Refuse, Wedge, Wedged)
 from hansard.phaser.outcome import NotLeader, ReadFrom, Refusal, Repeated, Stored, Unknown
 
 from .drive import Drive, Platter
 from .participant import Learned, Participant, started
-from .snapshot import Describer
+from .lean import futile, plain
+from .snapshot import IGNORED, LEAN_IGNORED, Describer
 from .world import World
 
 
@@ -38,6 +42,31 @@ class Letter(NamedTuple):
     sender: NodeId
     to: NodeId
     message: Message
+
+
+class Fate(Enum):
+    """What can come of delivering a message, now or later."""
+
+    LIVE = auto()
+    REFUSED = auto()
+    """Nothing but a refusal."""
+    DEAD = auto()
+
+
+def fate(phaser: Phaser, letter: Letter) -> Fate:
+    """A promise that is on disk is never taken back, whatever crashes; what it rules out is ruled out for good."""
+    message, promised = letter.message, phaser.ledger.promised_synced
+    match message:
+        case Append() | Commit() | Confirm() | Part() | Wedge():
+            return Fate.REFUSED if message.term < promised else Fate.LIVE
+        case Refuse():
+            return Fate.DEAD if message.newer <= promised else Fate.LIVE
+        case Acknowledge() | Wedged() | Confirmed() | PartKept():
+            return Fate.DEAD if message.term < promised else Fate.LIVE
+        case Estranged():
+            return Fate.LIVE
+        case _:
+            assert_never(message)
 
 
 class Stance(NamedTuple):
@@ -75,7 +104,7 @@ def report_bit(achievement: str, epoch: int) -> int:
 class Catalogue:
     def __init__(self, world: World) -> None:
         self.world = world
-        self.describer = Describer(self.entry_of)
+        self.describer = Describer(self.entry_of, LEAN_IGNORED if world.lean else IGNORED)
         self.entries: list[Entry] = []
         self._entries: dict[bytes, int] = {}
         self.letters: list[Letter] = []
@@ -107,13 +136,13 @@ class Catalogue:
     def entry_bits(self, batches: tuple[Batch, ...]) -> int:
         return sum([1 << self.entry_of(batch) for batch in batches])
 
-    def letter_of(self, sender: NodeId, send: Send) -> int:
-        key = (sender, send.to, self.describer.content(send.message))
+    def letter_of(self, sender: NodeId, to: NodeId, message: Message) -> int:
+        key = (sender, to, self.describer.content(message))
         number = self._letters.get(key)
         if number is None:
             number = self._letters[key] = len(self.letters)
-            self.letters.append(Letter(sender, send.to, send.message))
-            self.addressed[send.to] |= 1 << number
+            self.letters.append(Letter(sender, to, message))
+            self.addressed[to] |= 1 << number
         return number
 
     def participant_of(self, participant: Participant) -> int:
@@ -122,7 +151,6 @@ class Catalogue:
             participant.name,
             describer.content(participant.phaser),
             describer.content(drive),
-            describer.content(participant.fetches),
         )
         number = self._participants.get(key)
         if number is None:
@@ -158,7 +186,11 @@ class Catalogue:
             if event is None:
                 letter = self.letters[key]
                 event = Received(letter.sender, letter.message)
-            move = self._moves[stance.participant, key] = self._run(stance.participant, event)
+                phaser = self.participants[stance.participant].phaser
+                if self.world.lean and futile(phaser, letter.sender, letter.message):
+                    event = None
+            move = Move(stance.participant) if event is None else self._run(stance.participant, event)
+            self._moves[stance.participant, key] = move
         return self._moved(number, stance, move)
 
     def crashed(self, number: int, survivors: int) -> int:
@@ -209,7 +241,8 @@ class Catalogue:
             )
         outbox = 0
         for send in learned.sent:
-            outbox |= 1 << self.letter_of(before.name, send)
+            for message in plain(send.message) if self.world.lean else (send.message,):
+                outbox |= 1 << self.letter_of(before.name, send.to, message)
         return Move(
             self.participant_of(after),
             outbox,
@@ -235,6 +268,26 @@ class Catalogue:
                     return 0, f"the receipt says {outcome.receipt.offset}, and it lies at {place}"
                 return 1 << self.entry_of(batch), ""
         return 0, "acknowledged, and not in the log of who did it"
+
+    def without_dead(self, speaker: int, hearer: int) -> int:
+        """The stance of one who has said something, without the messages of which nothing can come for this hearer."""
+        stance = self.stances[speaker]
+        to = self.participants[self.stances[hearer].participant]
+        letters = remaining = stance.outbox & self.addressed[to.name]
+        refusing = False
+        while letters:
+            bit = letters & -letters
+            letters ^= bit
+            match fate(to.phaser, self.letters[bit.bit_length() - 1]):
+                case Fate.DEAD:
+                    remaining ^= bit
+                case Fate.REFUSED:
+                    remaining ^= bit if refusing else 0
+                    refusing = True
+                case Fate.LIVE:
+                    pass
+        outbox = stance.outbox & ~self.addressed[to.name] | remaining
+        return speaker if outbox == stance.outbox else self.stance_of(stance._replace(outbox=outbox))
 
     # What happened.
 

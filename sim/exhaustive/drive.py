@@ -12,7 +12,7 @@ from msgspec import Struct
 from hansard.batch import Batch
 from hansard.phaser import Recovered
 from hansard.phaser.effect import Cut, Discard, Keep, Note, Put, Reset, Write
-from hansard.phaser.recovered import STATE, part_name, replay_from
+from hansard.phaser.recovered import replay_from
 
 
 class Platter(Struct, frozen=True):
@@ -52,15 +52,10 @@ class Platter(Struct, frozen=True):
 
     def recovered(self) -> Recovered:
         documents = dict(self.documents)
-        state = documents.get(STATE)
-        since = replay_from(state)
-        parts: list[bytes] = []
-        while part_name(len(parts)) in documents:
-            parts.append(documents[part_name(len(parts))])
+        since = replay_from(documents)
         return Recovered(
             note=self.note,
-            state=state,
-            parts=tuple(parts),
+            documents=documents,
             start=self.start,
             end=self.end,
             timestamp=self.batches[-1].header.last_timestamp if self.batches else 0,

@@ -47,17 +47,19 @@ class Participant(Struct):
     name: str
     phaser: Phaser
     drive: Drive
-    fetches: tuple[Fetch, ...] = ()
-    """Not answered yet."""
 
     def taking(self, event: Event) -> tuple["Participant", Learned]:
         """What an event makes of it; this one stays as it was."""
         phaser: Phaser = copied(self.phaser, {})
         drive = self.drive.persisted() if isinstance(event, Persisted) else self.drive
-        after = Participant(self.name, phaser, drive, self.fetches[1:] if isinstance(event, Fetched) else self.fetches)
+        after = Participant(self.name, phaser, drive)
         learned = Learned([], [], [], [])
-        for effect in phaser.turn([event], NOW_US, WALL_US):
-            after.carry_out(effect, learned)
+        events = [event]
+        while events:
+            for effect in phaser.turn([events.pop()], NOW_US, WALL_US):
+                after.carry_out(effect, learned)
+                if isinstance(effect, Fetch):
+                    events.append(after.fetched(effect))
         _count_tickets_anew(phaser)
         after.check()
         return after, learned
@@ -69,8 +71,6 @@ class Participant(Struct):
             case Persist():
                 self.drive = self.drive.persist(effect.writes)
                 learned.unrolled |= any(isinstance(write, Cut) for write in effect.writes)
-            case Fetch():
-                self.fetches = (*self.fetches, effect)
             case Report():
                 learned.reports.append(effect)
             case Answer():
@@ -85,11 +85,11 @@ class Participant(Struct):
     def next_ticket(self) -> Persisted:
         return Persisted(self.phaser.ledger.tickets[0].number)
 
-    def next_fetched(self) -> Fetched:
-        """The answer to the first fetch, from the disk with everything that was written to it."""
-        fetch, seen = self.fetches[0], self.drive.seen
+    def fetched(self, fetch: Fetch) -> Fetched:
+        """From the disk, with everything that was written to it."""
+        seen = self.drive.seen
         batches = [batch for batch in seen.batches if batch.header.base_offset >= fetch.offset]
-        return Fetched(fetch.to, fetch.offset, seen.start, batches)
+        return Fetched(fetch.to, fetch.term, fetch.offset, seen.start, batches)
 
     def crashed(self, survivors: int) -> "Participant":
         """Dead and alive again, with so many of the writes that were not persisted."""

@@ -8,7 +8,7 @@ Two phasers that differ only in what is `IGNORED` behave alike in this world, so
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final
 
@@ -20,19 +20,21 @@ from hansard.phaser import Settings
 IGNORED: Final[dict[str, frozenset[str]]] = {
     # Only `Relay.remind` looks at these, after a tick or a broken connection, and there are none here: whatever could
     # be sent again can be delivered again. In-flight bytes never reach their bound.
-    "Feed": frozenset({"commit_there", "flight", "flight_bytes", "floor", "progress_us"}),
+    "Feed": frozenset({"asked_us", "commit_there", "flight", "flight_bytes", "floor", "progress_us"}),
     "Relay": frozenset({"now_us"}),
-    "Phaser": frozenset({"effects", "me", "now_us", "settings", "wall_us"}),
+    "Phaser": frozenset({"announced_us", "effects", "me", "now_us", "settings", "wall_us"}),
     # No bound on what is not committed, on memory or on batches between checkpoints is ever reached.
     "Ledger": frozenset({"checkpoint_due", "effects", "settings", "tail_bytes", "uncommitted", "uncommitted_bytes"}),
 }
 """By class, the fields that make no difference here."""
 
+LEAN_IGNORED: Final = {**IGNORED, "Member": frozenset({"complaint"})}
+"""In lean worlds, where nobody complains."""
+
 _SHARED: Final = (int, str, bytes, type(None), Enum, Batch, Settings)
 
 Copier = Callable[[Any, dict[int, Any]], Any]
 _copiers: dict[type, Copier] = {}
-_fields: dict[type, tuple[str, ...]] = {}
 
 Content = Any
 """Nested tuples of plain values."""
@@ -83,8 +85,10 @@ def _frozen(kind: type) -> bool:
 class Describer:
     """What things consist of. Batches are long and few: each gets a number."""
 
-    def __init__(self, number_of: Callable[[Batch], int]) -> None:
+    def __init__(self, number_of: Callable[[Batch], int], ignored: Mapping[str, frozenset[str]]) -> None:
         self._number_of = number_of
+        self._ignored = ignored
+        self._fields: dict[type, tuple[str, ...]] = {}
 
     def content(self, thing: Any) -> Content:
         """An object that is met a second time, as the ledger is, is left out."""
@@ -106,13 +110,12 @@ class Describer:
             return ()
         if not _frozen(kind):
             seen.add(id(thing))
-        return (kind.__name__, *[self._content(getattr(thing, field), seen) for field in fields_of(kind)])
+        return (kind.__name__, *[self._content(getattr(thing, field), seen) for field in self._fields_of(kind)])
 
-
-def fields_of(kind: type) -> tuple[str, ...]:
-    found = _fields.get(kind)
-    if found is None:
-        every = kind.__struct_fields__ if issubclass(kind, Struct) else kind.__slots__  # type: ignore[attr-defined]
-        without = IGNORED.get(kind.__name__, frozenset())
-        found = _fields[kind] = tuple([field for field in every if field not in without])
-    return found
+    def _fields_of(self, kind: type) -> tuple[str, ...]:
+        found = self._fields.get(kind)
+        if found is None:
+            every = kind.__struct_fields__ if issubclass(kind, Struct) else kind.__slots__  # type: ignore[attr-defined]
+            without = self._ignored.get(kind.__name__, frozenset())
+            found = self._fields[kind] = tuple([field for field in every if field not in without])
+        return found

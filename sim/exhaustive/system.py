@@ -54,7 +54,7 @@ class System:
         self._controls: dict[Control, int] = {}
         self.full: list[tuple[int, ...]] = []
         """By control, the participants that have everything: those who may be appointed."""
-        self._heard: dict[int, tuple[int, tuple[int, ...]]] = {}
+        self._heard: dict[int, tuple[int, tuple[int, ...], int]] = {}
         self._own: dict[int, tuple[tuple[int, int], ...]] = {}
         self._submits = [
             Submit(
@@ -124,29 +124,33 @@ class System:
             yield from self._ask(stances, control)
 
     def _settled(self, stances: Stances, place: int, stance: int, control: int) -> State:
-        """The state after a step of one participant, with all said that costs nothing to say."""
+        """The state after a step of one participant, with all said that costs nothing to say, and without the words
+        that are of no use any more."""
         changed = list(stances)
         changed[place] = stance
         heard = self._heard
-        busy = len(changed) > 1
-        while busy:
-            busy = False
-            for mine, left in enumerate(changed):
-                for right in changed:
-                    if right == left:
-                        continue
-                    said = (heard.get(left << STANCE_BITS | right) or self._hear(mine, left, right))[0]
-                    if said != left:
-                        changed[mine] = left = said
-                        busy = True
+        before: list[int] = []
+        while changed != before:
+            before = changed.copy()
+            for mine, hearer in enumerate(before):
+                for theirs, speaker in enumerate(before):
+                    if mine != theirs:
+                        key = hearer << STANCE_BITS | speaker
+                        said, _, kept = heard.get(key) or self._hear(mine, hearer, speaker)
+                        if said != hearer:
+                            changed[mine] = said
+                        if kept != speaker:
+                            changed[theirs] = kept
+                if changed != before:
+                    break
         return self.packed(tuple(changed), control)
 
-    def _hear(self, place: int, stance: int, other: int) -> tuple[int, tuple[int, ...]]:
-        """What becomes of one who hears any of what another one has ever said: first the stance with everything said
-        that changes nothing else, then all others."""
+    def _hear(self, place: int, hearer: int, speaker: int) -> tuple[int, tuple[int, ...], int]:
+        """What becomes of one who hears any of what another one has ever said: the hearer with everything said that
+        changes nothing else, all other stances that it may take, and the speaker without what is of no use."""
         catalogue = self.catalogue
-        letters = catalogue.stances[other].outbox & catalogue.addressed[self.names[place]]
-        said, found = stance, dict[int, None]()
+        letters = catalogue.stances[speaker].outbox & catalogue.addressed[self.names[place]]
+        said, found = hearer, dict[int, None]()
         while letters:
             bit = letters & -letters
             letters ^= bit
@@ -157,8 +161,10 @@ class System:
                 said = after
             else:
                 found[after] = None
-        result = (said, tuple(found)) if said == stance else (said, ())
-        self._heard[stance << STANCE_BITS | other] = result
+        said = catalogue.without_dead(said, speaker)
+        kept = catalogue.without_dead(speaker, hearer)
+        result = (said, tuple(found) if said == hearer else (), kept)
+        self._heard[hearer << STANCE_BITS | speaker] = result
         return result
 
     def _only_said(self, before: int, after: int) -> bool:
@@ -188,8 +194,6 @@ class System:
         participant = catalogue.participants[catalogue.stances[stance].participant]
         if participant.drive.waiting:
             yield "disk", catalogue.after(stance, "disk", participant.next_ticket()), number
-        if participant.fetches:
-            yield "fetched", catalogue.after(stance, "fetched", participant.next_fetched()), number
         for government in world.governments[: control.appointed]:
             appointed = catalogue.after(stance, ("appointed", government.epoch), Appointed(government))
             yield f"learns of epoch {government.epoch}", appointed, number
@@ -246,13 +250,27 @@ class System:
         return settled
 
     def start(self) -> State:
-        first = self.packed(
-            tuple([self.catalogue.first_stance(name) for name in self.names]), self.control_of(Control())
-        )
-        stances, control = self.unpacked(first)
-        return self._settled(stances, 0, stances[0], control)
+        stances = tuple([self.catalogue.first_stance(name) for name in self.names])
+        state = self._settled(stances, 0, stances[0], self.control_of(Control()))
+        return self._at_rest(state) if self.world.opened else state
 
+    def _at_rest(self, state: State) -> State:
+        """The state in which nothing is left to happen of itself, with all words forgotten."""
+        seen = {state: None}
+        while True:
+            steps = [step for step in self._of_itself(state) if step not in seen]
+            if not steps:
+                break
+            state = steps[0]
+            seen[state] = None
+        stances, control = self.unpacked(state)
+        silent = [self.catalogue.stances[stance]._replace(outbox=0, reports=0) for stance in stances]
+        return self.packed(tuple([self.catalogue.stance_of(stance) for stance in silent]), control)
 
-def described(system: System, before: State, after: State) -> Any:
-    """Kept in timeline.py."""
-    raise NotImplementedError
+    def _of_itself(self, state: State) -> Iterator[State]:
+        """What can happen without an edict, a client or a crash."""
+        before = self.controls[state & _CONTROL_MASK]
+        for after in self.successors(state):
+            control = self.controls[after & _CONTROL_MASK]
+            if control == before._replace(reports=control.reports):
+                yield after

@@ -33,6 +33,8 @@ class World(Struct, frozen=True, kw_only=True):
     """It begins with the first government open and at rest, with what was said until then forgotten."""
     early: bool = True
     """Submissions may come before there is an open leader, and wait."""
+    lean: bool = False
+    """What is told in lean.py is left out."""
     sometimes: tuple[str, ...] = ()
     """What must have happened somewhere."""
 
@@ -92,6 +94,7 @@ _ALL = (
         crashes_max=1,
         opened=True,
         early=False,
+        lean=True,
         sometimes=("stored in epoch 1", "stored in epoch 2", "repeated", "unrolled", "refused", "crashed"),
     ),
 )

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 from hansard.phaser.effect import Achievement, Answer, AnswerRead, Report
 from hansard.phaser.government import epoch_of, line
+from hansard.phaser.message import Acknowledge, Confirmed, Message, PartKept, Wedge, Wedged
 from hansard.phaser.outcome import ReadFrom, Repeated, Stored
+from hansard.phaser.recovered import decode_note
 
 from . import wording
 from .actor import Actor
@@ -38,6 +40,20 @@ class Promises:
             assert not missing, f"{actor.name} acknowledges {answer.id}, and {missing} is not on the disk of {name}"
         self.acknowledged |= places
         self.acknowledged_end = max(self.acknowledged_end, *[offset + 1 for offset in places])
+
+    def sent(self, actor: Actor, message: Message) -> None:
+        """Whoever says that it follows a term, or leads it, has promised so on disk; what it acknowledges is there."""
+        copy, term = actor.drive.synced, message.term
+        leads = isinstance(message, Wedge) and actor.phaser.leading is not None
+        if leads or isinstance(message, Wedged | Acknowledge | Confirmed | PartKept):
+            assert decode_note(copy.note).promised >= term, (
+                f"{actor.name} has not promised {wording.epoch(term)} on disk"
+            )
+        begins_anew = actor.phaser.ledger.start != copy.start  # whoever sends it a snapshot does not listen to this
+        if isinstance(message, Wedged | Acknowledge) and not begins_anew:
+            assert message.through <= copy.end, (
+                f"{actor.name} acknowledges {message.through}, and has {copy.end} on disk"
+            )
 
     def read(self, stage: "Stage", actor: Actor, answer: AnswerRead) -> None:
         if isinstance(answer.outcome, ReadFrom):

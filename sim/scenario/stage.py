@@ -28,6 +28,7 @@ from hansard.phaser.effect import (
 )
 from hansard.phaser.event import Accepted, Appointed, Event, Fetched, Persisted, Received, Tick
 from hansard.phaser.government import NodeId, Shape
+from hansard.phaser.invariants import check_state, check_step, summary
 from hansard.phaser.message import Message
 from hansard.phaser.recovered import STATE, decode_state
 
@@ -129,7 +130,7 @@ class Stage:
         return self.actors[name]
 
     def happen(self, actor: Actor, event: Event) -> None:
-        """Something happens to a participant; then all that it wants done is done."""
+        """Something happens to a participant; then all that it wants done is done, if it still is what it should be."""
         if not actor.alive:
             return
         if actor.paused:
@@ -137,7 +138,10 @@ class Stage:
             return
         phaser = actor.phaser
         part, synced = actor.part(), (phaser.ledger.synced, phaser.ledger.promised_synced)
+        before = summary(phaser)
         effects = phaser.turn([event], self.now_us, WALL_US + self.now_us)
+        check_state(phaser)
+        check_step(before, summary(phaser))
         if isinstance(event, Persisted):
             self._tell_synced(actor, synced)
         if actor.part() != part:
@@ -239,6 +243,7 @@ class Stage:
 
     def _send(self, actor: Actor, to: NodeId, message: Message) -> None:
         way = (actor.name, to)
+        self.kept_promises.sent(actor, message)
         if way in self.links.held:
             self.tell_message(f"{way[0]} -> {way[1]}  {wording.message(message)} [held back]")
             self.links.held[way].append(message)

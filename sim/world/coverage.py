@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from hansard.phaser.effect import Answer, Cut, Effect, Persist, Reset, Send
-from hansard.phaser.event import Accepted, Appointed, Event, Persisted, Received, Submit, Tick
+from hansard.phaser.event import Accepted, Appointed, Connected, Event, Persisted, Received, Submit, Tick
 from hansard.phaser.government import epoch_of, reign_of
 from hansard.phaser.leader import Phase
 from hansard.phaser.message import Part, Refuse, Wedged
@@ -70,8 +70,7 @@ class Coverage:
                 kinds = [type(write) for write in effect.writes]
                 self.counts["usurpation with a member ahead"] += Cut in kinds
                 self.counts["copy begun anew"] += Reset in kinds
-        if any(isinstance(event, Received) and isinstance(event.message, Wedged) for event in events):
-            self._resumed(events, effects)
+        self._resumed(events, effects)
         leading = phaser.leading
         was = self._open_term.pop(participant.name, None)
         if leading is not None and leading.phase is Phase.OPEN:
@@ -82,12 +81,14 @@ class Coverage:
             self.counts["leader wedged" if refused or leading is None else "leader reappointed"] += 1
 
     def _resumed(self, events: Sequence[Event], effects: Sequence[Effect]) -> None:
-        held = {
-            event.message.parts for event in events if isinstance(event, Received) and isinstance(event.message, Wedged)
-        }
-        for effect in effects:
+        """The other one restarted, or the connection did, and the parts go on where they were."""
+        interrupted = any(
+            isinstance(event, Connected) or (isinstance(event, Received) and isinstance(event.message, Wedged))
+            for event in events
+        )
+        for effect in effects if interrupted else ():
             match effect:
-                case Send(message=Part(number=number)) if number > 0 and number in held:
+                case Send(message=Part(number=number)) if number > 0:
                     self.counts["snapshot resumed"] += 1
                 case _:
                     pass

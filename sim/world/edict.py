@@ -73,6 +73,10 @@ class Edict:
         if node not in self.spares:
             self.spares.append(node)
 
+    def leave(self, node: NodeId) -> None:
+        """A spare is gone for good."""
+        self.spares = [spare for spare in self.spares if spare != node]
+
     def depart(self, node: NodeId) -> bool:
         """Remove a participant, unless it is the last that has everything. Says whether it was."""
         if node in self.departed or not set(self.living) - {node}:

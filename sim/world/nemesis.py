@@ -26,6 +26,19 @@ class Nemesis:
         self.took_effect += happened
         self.world.fault(fault, happened=happened)
 
+    def _ambush(self, fault: Fault, random: Random, until_us: int) -> bool:
+        """Wait for a newcomer in the middle of a snapshot, for a while."""
+        world = self.world
+        collecting = [
+            participant
+            for participant in world.participants
+            if participant.phaser is not None and participant.phaser.ledger.parts
+        ]
+        if collecting or world.clock.now_us >= until_us:
+            return self._newcomer(fault.length_us, random)
+        self._later(10_000, lambda: self._ambush(fault, random, until_us))
+        return True
+
     def _does(self, fault: Fault, random: Random) -> bool:
         world, length = self.world, fault.length_us
         here, there = random.sample(world.participants, 2)
@@ -79,7 +92,9 @@ class Nemesis:
             case "trim":
                 return any([participant.trim() for participant in world.participants])
             case "newcomer":
-                return self._newcomer(fault.length_us, random)
+                return self._ambush(fault, random, world.clock.now_us + 5_000_000)
+            case "wipe":
+                return self._wipe(random)
             case "deaf":
                 return self._deaf(here, fault.length_us)
             case "hold":
@@ -105,10 +120,11 @@ class Nemesis:
     def _newcomer(self, length_us: int, random: Random) -> bool:
         """Disturb an acclimation: the newcomer, the leader, or the way between them."""
         government, world = self.world.edict.newest, self.world
-        waiting = [node for node in government.newcomers if node not in world.edict.full]
+        waiting = [world.by_place[node[0]] for node in government.newcomers if node not in world.edict.full]
         if not waiting:
             return False
-        newcomer, leader = world.by_place[random.choice(waiting)[0]], world.by_place[government.leader[0]]
+        collecting = [one for one in waiting if one.phaser is not None and one.phaser.ledger.collection is not None]
+        newcomer, leader = random.choice(collecting or waiting), world.by_place[government.leader[0]]
         match random.choice(("crash", "reset", "leader")):
             case "crash":
                 return self._crash(newcomer, min(length_us, 1_000_000))
@@ -117,6 +133,16 @@ class Nemesis:
                 return True
             case _:
                 return self._crash(leader, min(length_us, 1_000_000))
+
+    def _wipe(self, random: Random) -> bool:
+        """One that is needed for nothing is replaced by one with an empty disk."""
+        edict = self.world.edict
+        needed = {*edict.full, *edict.newest.members, *edict.newest.newcomers}
+        spare = [participant for participant in self.world.participants if participant.name not in needed]
+        if not spare:
+            return False
+        random.choice(spare).replace()
+        return True
 
     def _pause(self, victim: Participant, length_us: int) -> bool:
         if victim.paused or victim.phaser is None:

@@ -228,6 +228,14 @@ class Participant:
                     assert_never(fact)
         self._told = len(facts)
 
+    def replace(self) -> None:
+        """Another machine takes its place, with an empty disk and a new name."""
+        self.crash()
+        self.world.edict.leave(self.name)
+        self.vault = self.world.vault()
+        self.incarnation += 1
+        self.world.clock.after(1000, self._come_back)
+
     def _arrive_anew(self) -> None:
         """It was declared departed: it gives up everything, and comes back as another."""
         self.crash()

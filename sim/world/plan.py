@@ -38,8 +38,10 @@ KINDS: Final = (
     "hold",
     "burst",
     "newcomer",
-    "newcomer",
+    "wipe",
 )
+ACCLIMATION: Final = ("trim", "expand", "newcomer", "newcomer", "wipe", "contract", "switch")
+"""What makes newcomers begin from nothing, and disturbs them."""
 
 
 class Fault(Struct, frozen=True):
@@ -127,6 +129,8 @@ def _settings(random: Random) -> Settings:
 
 def _faults(random: Random) -> tuple[Fault, ...]:
     kinds = [kind for kind in KINDS if random.random() < 0.5] or ["crash"]
+    if random.random() < 0.25:
+        kinds = [*ACCLIMATION, random.choice(KINDS)]
     busy_us = random.choice((1_500_000, 3_000_000, 6_000_000))
     faults: list[Fault] = []
     at_us = 1_000_000 + int(random.random() * busy_us)

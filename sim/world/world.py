@@ -43,7 +43,7 @@ class World:
         self._set_conditions()
         self.places = [chr(ord("a") + number) for number in range(plan.places)]
         self.participants = [
-            Participant(self, place, self._vault(), rate, self.random.randint(-500_000, 500_000))
+            Participant(self, place, self.vault(), rate, self.random.randint(-500_000, 500_000))
             for place, rate in zip(self.places, plan.rates, strict=True)
         ]
         self.by_place = {participant.place: participant for participant in self.participants}
@@ -67,7 +67,7 @@ class World:
         self._trace = xxhash.xxh3_64()
         self.tell_line = tell
 
-    def _vault(self) -> Vault:
+    def vault(self) -> Vault:
         return ModelVault()
 
     def _set_conditions(self) -> None:

@@ -1,0 +1,144 @@
+"""Many seeds on all cores, or one of them looked at closely.
+
+    python -m sim.seeds --seeds 500             run 500 seeds that count
+    python -m sim.seeds --seed 47               run one, and say what came of it
+    python -m sim.seeds --seed 47 --shrink      find the faults that matter, and show what happened
+    python -m sim.seeds --seed 47 --faults 3,9  only these faults of it, with everything that happened
+
+A seed counts if it had enough submissions acknowledged, enough faults that took effect, and enough virtual time. Every
+500 that count must have seen everything that the coverage asks for.
+"""
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count
+from statistics import median
+from typing import Final
+
+from sim.run import Result, run
+from sim.shrink import shrink
+from sim.world.coverage import REQUIRED
+from sim.world.plan import plan
+
+BATCH: Final = 500
+FAILURES_MAX: Final = 5
+"""After so many there is no need to see more."""
+
+
+class Tally:
+    """All results so far, and what is wrong with them."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.results: list[Result] = []
+        self.failed: list[Result] = []
+        self.idle = 0
+        """Seeds that did not count."""
+        self.totals: Counter[str] = Counter()
+        self._batch: Counter[str] = Counter()
+        self.missing: list[str] = []
+        self.began = time.monotonic()
+
+    def add(self, result: Result) -> None:
+        if result.broken:
+            self.failed.append(result)
+        elif not result.counts_as_run:
+            self.idle += 1
+            return
+        self.results.append(result)
+        self.totals += result.counts
+        self._batch += result.counts
+        if len(self.results) % BATCH == 0:
+            unseen = [what for what in REQUIRED if not self._batch[what]]
+            if unseen:
+                self.missing.append(f"seeds up to {result.seed}: no {', no '.join(unseen)}")
+            self._batch.clear()
+
+    @property
+    def done(self) -> bool:
+        return len(self.results) >= self.wanted or len(self.failed) >= FAILURES_MAX
+
+    def progress(self) -> str:
+        seconds = max(time.monotonic() - self.began, 0.001)
+        hours = sum(result.virtual_us for result in self.results) / 3.6e9
+        rate = len(self.results) / seconds
+        return (
+            f"{len(self.results)} of {self.wanted} seeds, {rate:.1f}/s, {hours:.1f} simulated hours, "
+            f"{len(self.failed)} failed"
+        )
+
+    def report(self) -> Iterator[str]:
+        yield self.progress() + f", {self.idle} did not count"
+        if self.results:
+            for name, numbers in (
+                ("acknowledged submissions", [result.acknowledged for result in self.results]),
+                ("faults that took effect", [result.faults for result in self.results]),
+                ("virtual seconds", [result.virtual_us // 1_000_000 for result in self.results]),
+            ):
+                yield f"  median {name}: {median(numbers):g}"
+        for what, number in sorted(self.totals.items()):
+            yield f"  {number:9} {what}"
+        yield from self.missing
+        for result in self.failed:
+            yield f"seed {result.seed} broke a promise. {result.broken}"
+            yield f"  replay: python -m sim.seeds --seed {result.seed} --shrink"
+
+
+def many(wanted: int, first: int, processes: int) -> int:
+    tally = Tally(wanted)
+    shown = time.monotonic()
+    with multiprocessing.Pool(processes) as pool:
+        for result in pool.imap(run, count(first), chunksize=1) if processes > 1 else map(run, count(first)):
+            tally.add(result)
+            if time.monotonic() - shown > 1 or tally.done:
+                shown = time.monotonic()
+                print(f"\r{tally.progress()} ", end="", file=sys.stderr, flush=True)
+            if tally.done:
+                break
+        pool.terminate()
+    print(file=sys.stderr)
+    print("\n".join(tally.report()))
+    return 1 if tally.failed or tally.missing else 0
+
+
+def one(seed: int, faults: Sequence[int] | None, *, shrunk: bool) -> int:
+    result = run(seed, faults)
+    if shrunk and result.broken:
+        faults = shrink(seed, lambda line: print(line, file=sys.stderr))
+    if faults is not None:
+        result = run(seed, faults, print)
+        for number in faults:
+            print(f"fault {number}: {plan(seed).faults[number]}")
+        print(f"replay: python -m sim.seeds --seed {seed} --faults {','.join(map(str, faults))}")
+    print(f"seed {seed}: {result.broken or 'all promises kept'}")
+    for name, value in (
+        ("acknowledged submissions", result.acknowledged),
+        ("faults that took effect", result.faults),
+        ("virtual seconds", result.virtual_us / 1e6),
+        ("trace", result.trace),
+    ):
+        print(f"  {name}: {value}")
+    return 1 if result.broken else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m sim.seeds", description="Simulated worlds from seeds.")
+    parser.add_argument("--seeds", type=int, default=100, help="how many seeds that count (default 100)")
+    parser.add_argument("--first", type=int, default=0, help="the first of them (default 0)")
+    parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count(), help="default: one for each core")
+    parser.add_argument("--seed", type=int, help="only this one")
+    parser.add_argument("--shrink", action="store_true", help="cut it down to the faults that matter")
+    parser.add_argument("--faults", help="only these of its faults, by number")
+    arguments = parser.parse_args()
+    if arguments.seed is None:
+        return many(arguments.seeds, arguments.first, arguments.processes)
+    faults = [int(number) for number in arguments.faults.split(",") if number] if arguments.faults is not None else None
+    return one(arguments.seed, faults, shrunk=arguments.shrink)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
