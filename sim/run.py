@@ -30,11 +30,7 @@ class Result(Struct, frozen=True):
     @property
     def counts_as_run(self) -> bool:
         """A run in which little happened has tested little."""
-        return (
-            self.acknowledged >= ACKNOWLEDGED_MIN
-            and self.faults >= FAULTS_MIN
-            and self.virtual_us >= VIRTUAL_US_MIN
-        )
+        return self.acknowledged >= ACKNOWLEDGED_MIN and self.faults >= FAULTS_MIN and self.virtual_us >= VIRTUAL_US_MIN
 
 
 def run(seed: int, kept: Sequence[int] | None = None, tell: Callable[[str], None] | None = None) -> Result:

@@ -5,26 +5,26 @@ itself and the event. So each step is run once on the real phaser and then looke
 handful of numbers.
 
 A *stance* is a participant together with what it has ever said to others. What it has said is never lost and may be
-heard at any time, any number of times, or never; so the stances of all are all that there is, apart from the ledger of
-the atomic log and the choices that are left.
+heard at any time, any number of times, or never; so the stances of all are all that there is, apart from what the
+atomic log has and the choices that are left.
 """
 
-from enum import Enum, auto
-from typing import Any, NamedTuple, assert_never
+from collections import Counter
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 from hansard.batch import Batch
-from hansard.phaser import Phaser
 from hansard.phaser.effect import Answer
 from hansard.phaser.event import Event, Received
-from hansard.phaser.government import NodeId, epoch_of
-from hansard.phaser.message import (
-    Acknowledge, Append, Commit, Confirm, Confirmed, Estranged, Message, Part, PartKept, Refuse, Wedge, Wedged)
-from hansard.phaser.outcome import NotLeader, ReadFrom, Refusal, Repeated, Stored, Unknown
+from hansard.phaser.government import NodeId
+from hansard.phaser.message import Message
+from hansard.phaser.outcome import ReadFrom, Refusal, Repeated, Stored
 
 from .drive import Drive, Platter
-from .participant import Learned, Participant, started
 from .lean import futile, plain
-from .snapshot import IGNORED, LEAN_IGNORED, Describer
+from .letter import Fate, Letter, fate
+from .participant import Learned, Participant
+from .snapshot import IGNORED, LEAN_IGNORED, Content, Describer
 from .world import World
 
 
@@ -36,37 +36,6 @@ class Entry(NamedTuple):
     term: int
     changes: tuple[tuple[int, int], ...]
     """Connection and series of each."""
-
-
-class Letter(NamedTuple):
-    sender: NodeId
-    to: NodeId
-    message: Message
-
-
-class Fate(Enum):
-    """What can come of delivering a message, now or later."""
-
-    LIVE = auto()
-    REFUSED = auto()
-    """Nothing but a refusal."""
-    DEAD = auto()
-
-
-def fate(phaser: Phaser, letter: Letter) -> Fate:
-    """A promise that is on disk is never taken back, whatever crashes; what it rules out is ruled out for good."""
-    message, promised = letter.message, phaser.ledger.promised_synced
-    match message:
-        case Append() | Commit() | Confirm() | Part() | Wedge():
-            return Fate.REFUSED if message.term < promised else Fate.LIVE
-        case Refuse():
-            return Fate.DEAD if message.newer <= promised else Fate.LIVE
-        case Acknowledge() | Wedged() | Confirmed() | PartKept():
-            return Fate.DEAD if message.term < promised else Fate.LIVE
-        case Estranged():
-            return Fate.LIVE
-        case _:
-            assert_never(message)
 
 
 class Stance(NamedTuple):
@@ -85,20 +54,21 @@ class Stance(NamedTuple):
     """What it did that must not be."""
 
 
-class Move(NamedTuple):
-    """What a step adds to a stance."""
-
-    participant: int
-    outbox: int = 0
-    reports: int = 0
-    settled: int = 0
-    refused: int = 0
-    read: int = -1
-    fault: str = ""
+Move = Stance
+"""What a step adds to a stance."""
 
 
 def report_bit(achievement: str, epoch: int) -> int:
     return 1 << (2 * epoch + (achievement == "expanded"))
+
+
+class Known(NamedTuple):
+    """What is known of all messages that there were when it was last looked at, for one participant. Each is a mask."""
+
+    letters: int = 0
+    """How many there were."""
+    dead: int = 0
+    refused: int = 0
 
 
 class Catalogue:
@@ -108,17 +78,20 @@ class Catalogue:
         self.entries: list[Entry] = []
         self._entries: dict[bytes, int] = {}
         self.letters: list[Letter] = []
-        self._letters: dict[Any, int] = {}
+        self._letters: dict[Content, int] = {}
         self.addressed = dict.fromkeys(world.participants, 0)
         """Bits of all messages to each participant."""
         self.participants: list[Participant] = []
-        self._participants: dict[Any, int] = {}
+        self._participants: dict[Content, int] = {}
         self.durable: list[int] = []
         """By participant, the bits of the entries on its disk."""
+        self.inert: list[int] = []
+        """By participant, the bits of messages that are known to change nothing about it."""
+        self._known: list[Known] = []
         self.stances: list[Stance] = [Stance(-1)]
         self._stances: dict[Stance, int] = {}
-        self._moves: dict[tuple[int, Any], Move] = {}
-        self.sometimes: dict[str, int] = {}
+        self._moves: dict[tuple[int, Hashable], Move] = {}
+        self.happened: Counter[str] = Counter()
         """How many different steps did what."""
 
     # Numbers.
@@ -133,8 +106,9 @@ class Catalogue:
             self.entries.append(Entry(header.base_offset, header.end_offset, header.epoch, changes))
         return number
 
-    def entry_bits(self, batches: tuple[Batch, ...]) -> int:
-        return sum([1 << self.entry_of(batch) for batch in batches])
+    def entry_bits(self, platter: Platter, end: int) -> int:
+        """Of what a log has before an offset."""
+        return sum([1 << self.entry_of(batch) for batch in platter.batches if batch.header.end_offset <= end])
 
     def letter_of(self, sender: NodeId, to: NodeId, message: Message) -> int:
         key = (sender, to, self.describer.content(message))
@@ -146,17 +120,16 @@ class Catalogue:
         return number
 
     def participant_of(self, participant: Participant) -> int:
-        drive, describer = participant.drive, self.describer
-        key = (
-            participant.name,
-            describer.content(participant.phaser),
-            describer.content(drive),
-        )
+        describer = self.describer
+        key = (participant.name, describer.content(participant.phaser), describer.content(participant.drive))
         number = self._participants.get(key)
         if number is None:
             number = self._participants[key] = len(self.participants)
             self.participants.append(participant)
-            self.durable.append(self.entry_bits(drive.platter.batches))
+            platter = participant.drive.platter
+            self.durable.append(self.entry_bits(platter, platter.end))
+            self.inert.append(0)
+            self._known.append(Known())
         return number
 
     def stance_of(self, stance: Stance) -> int:
@@ -166,50 +139,40 @@ class Catalogue:
             self.stances.append(stance)
         return number
 
-    def first_stance(self, name: NodeId) -> int:
-        return self.stance_of(Stance(self.participant_of(started(name, Drive()))))
+    def participant_in(self, stance: int) -> Participant:
+        return self.participants[self.stances[stance].participant]
+
+    def first_stance(self, name: NodeId, drive: Drive) -> int:
+        return self.stance_of(Stance(self.participant_of(Participant.started(name, drive))))
 
     # Steps.
 
-    def heard(self, stance: int, letter: int) -> int:
+    def heard(self, number: int, letter: int) -> int:
         """The stance after a message was delivered."""
-        return self._after(stance, letter, None)
+        sender, _, message = self.letters[letter]
+        participant = self.stances[number].participant
+        if self.world.lean and futile(self.participants[participant].phaser, sender, message):
+            after = number
+        else:
+            after = self.after(number, letter, lambda: Received(sender, message))
+        if after == number and self._moves.get((participant, letter), Stance(participant)) == Stance(participant):
+            self.inert[participant] |= 1 << letter
+        return after
 
-    def after(self, stance: int, key: Any, event: Event) -> int:
-        """The stance after another event, which is known by its key."""
-        return self._after(stance, key, event)
-
-    def _after(self, number: int, key: Any, event: Event | None) -> int:
-        stance = self.stances[number]
-        move = self._moves.get((stance.participant, key))
-        if move is None:
-            if event is None:
-                letter = self.letters[key]
-                event = Received(letter.sender, letter.message)
-                phaser = self.participants[stance.participant].phaser
-                if self.world.lean and futile(phaser, letter.sender, letter.message):
-                    event = None
-            move = Move(stance.participant) if event is None else self._run(stance.participant, event)
-            self._moves[stance.participant, key] = move
-        return self._moved(number, stance, move)
+    def after(self, number: int, key: Hashable, event: Callable[[], Event]) -> int:
+        """The stance after an event, which is known by its key."""
+        return self._after(number, key, lambda participant: participant.taking(event()))
 
     def crashed(self, number: int, survivors: int) -> int:
+        return self._after(number, ("crash", survivors), lambda participant: participant.crashed(survivors))
+
+    def _after(
+        self, number: int, key: Hashable, step: Callable[[Participant], tuple[Participant, Learned]]
+    ) -> int:
         stance = self.stances[number]
-        key = ("crash", survivors)
         move = self._moves.get((stance.participant, key))
         if move is None:
-            before = self.participants[stance.participant]
-            try:
-                after = before.crashed(survivors)
-                after.check()
-                move = Move(self.participant_of(after))
-            except Exception as error:
-                move = Move(stance.participant, fault=_described(error))
-            self._moves[stance.participant, key] = move
-            self._happened("crashed")
-        return self._moved(number, stance, move)
-
-    def _moved(self, number: int, stance: Stance, move: Move) -> int:
+            move = self._moves[stance.participant, key] = self._run(stance.participant, step)
         after = Stance(
             move.participant,
             stance.outbox | move.outbox,
@@ -221,34 +184,29 @@ class Catalogue:
         )
         return number if after == stance else self.stance_of(after)
 
-    def _run(self, number: int, event: Event) -> Move:
-        before = self.participants[number]
+    def _run(self, number: int, step: Callable[[Participant], tuple[Participant, Learned]]) -> Move:
         try:
-            after, learned = before.taking(event)
-        except Exception as error:
-            return Move(number, fault=_described(error))
-        self._notice(before, after, learned)
-        fault = ""
-        settled = 0
-        seen = after.drive.seen
+            after, learned = step(self.participants[number])
+        except Exception as error:  # whatever it is, a phaser must not fail here
+            return Stance(number, fault=_described(error))
+        self.happened.update(dict.fromkeys(learned.noted, 1))
+        settled, fault, seen = 0, "", after.drive.seen
         for answer in learned.answers:
             bits, lie = self._answered(answer, seen)
             settled |= bits
             fault = fault or lie
         if learned.committed is not None:
-            settled |= self.entry_bits(
-                tuple([batch for batch in seen.batches if batch.header.end_offset <= learned.committed])
-            )
+            settled |= self.entry_bits(seen, learned.committed)
         outbox = 0
         for send in learned.sent:
             for message in plain(send.message) if self.world.lean else (send.message,):
-                outbox |= 1 << self.letter_of(before.name, send.to, message)
-        return Move(
+                outbox |= 1 << self.letter_of(after.name, send.to, message)
+        return Stance(
             self.participant_of(after),
             outbox,
-            sum([report_bit(report.achievement, report.epoch) for report in learned.reports]),
+            sum({report_bit(report.achievement, report.epoch) for report in learned.reports}),
             settled,
-            sum([1 << answer.id for answer in learned.answers if isinstance(answer.outcome, Refusal)]),
+            sum({1 << answer.id for answer in learned.answers if isinstance(answer.outcome, Refusal)}),
             max([read.outcome.committed for read in learned.reads if isinstance(read.outcome, ReadFrom)], default=-1),
             fault,
         )
@@ -261,61 +219,39 @@ class Catalogue:
         submission = self.world.submissions[answer.id]
         change = (submission.connection, submission.series)
         for batch in seen.batches:
-            entry = self.entries[self.entry_of(batch)]
+            number = self.entry_of(batch)
+            entry = self.entries[number]
             if change in entry.changes:
                 place = entry.base + entry.changes.index(change)
                 if outcome.receipt is not None and outcome.receipt.offset != place:
                     return 0, f"the receipt says {outcome.receipt.offset}, and it lies at {place}"
-                return 1 << self.entry_of(batch), ""
+                return 1 << number, ""
+        if submission in self.world.before:
+            return 0, ""  # from before its log begins
         return 0, "acknowledged, and not in the log of who did it"
+
+    # Forgetting.
 
     def without_dead(self, speaker: int, hearer: int) -> int:
         """The stance of one who has said something, without the messages of which nothing can come for this hearer."""
-        stance = self.stances[speaker]
-        to = self.participants[self.stances[hearer].participant]
-        letters = remaining = stance.outbox & self.addressed[to.name]
-        refusing = False
-        while letters:
-            bit = letters & -letters
-            letters ^= bit
-            match fate(to.phaser, self.letters[bit.bit_length() - 1]):
-                case Fate.DEAD:
-                    remaining ^= bit
-                case Fate.REFUSED:
-                    remaining ^= bit if refusing else 0
-                    refusing = True
-                case Fate.LIVE:
-                    pass
-        outbox = stance.outbox & ~self.addressed[to.name] | remaining
+        stance, participant = self.stances[speaker], self.stances[hearer].participant
+        known = self._known[participant]
+        if known.letters < len(self.letters):
+            known = self._known[participant] = self._look_at_letters(participant, known)
+        refused = stance.outbox & known.refused
+        outbox = stance.outbox & ~known.dead & ~known.refused | refused & -refused
         return speaker if outbox == stance.outbox else self.stance_of(stance._replace(outbox=outbox))
 
-    # What happened.
-
-    def _happened(self, what: str) -> None:
-        self.sometimes[what] = self.sometimes.get(what, 0) + 1
-
-    def _notice(self, before: Participant, after: Participant, learned: Learned) -> None:
-        epoch = epoch_of(after.phaser.term)
-        for answer in learned.answers:
-            match answer.outcome:
-                case Stored():
-                    self._happened(f"stored in epoch {epoch}")
-                case Repeated():
-                    self._happened("repeated")
-                case Unknown():
-                    self._happened("unknown")
-                case NotLeader():
-                    self._happened("sent away")
-                case _:
-                    pass
-        if any(isinstance(read.outcome, ReadFrom) for read in learned.reads):
-            self._happened(f"read in epoch {epoch}")
-        for report in learned.reports:
-            self._happened(f"reported {report.achievement} in epoch {report.epoch}")
-        if learned.unrolled:
-            self._happened("unrolled")
-        if before.phaser.leading is not None and after.phaser.leading is None:
-            self._happened("deposed")
+    def _look_at_letters(self, participant: int, known: Known) -> Known:
+        to = self.participants[participant]
+        dead, refused = known.dead, known.refused
+        for number in range(known.letters, len(self.letters)):
+            letter = self.letters[number]
+            if letter.to == to.name:
+                what = fate(to.phaser, letter.message)
+                dead |= (what is Fate.DEAD) << number
+                refused |= (what is Fate.REFUSED) << number
+        return Known(len(self.letters), dead, refused)
 
 
 def _described(error: Exception) -> str:

@@ -1,27 +1,23 @@
 """One participant as it stands between two events, and what each event makes of it.
 
 It is the real phaser and a disk. A step copies both, lets the phaser have the event in a turn of its own, carries out
-the effects that concern the disk, and returns the rest as what the world learns of it.
+the effects that concern the disk, and returns the rest as what the world learns of it. What is fetched from the disk
+is there at once.
 
 A crash and the restart after it are one step: nobody here can tell a participant that is down from one that nothing
 is delivered to.
 """
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
-from hansard.phaser import Phaser, Recovered, Settings
-from hansard.phaser.effect import (
-    Answer,
-    AnswerRead,
-    Committed,
-    Cut,
-    Effect,
-    Fetch,
-    Persist,
-    Report,
-    Send,
-)
+from hansard.batch import Batch
+from hansard.phaser import Phaser, Settings
+from hansard.phaser.effect import Answer, AnswerRead, Committed, Cut, Effect, Fetch, Persist, Report, Reset, Send
 from hansard.phaser.event import Event, Fetched, Persisted
+from hansard.phaser.government import NodeId, epoch_of
+from hansard.phaser.outcome import NotLeader, ReadFrom, Repeated, Stored, Unknown
 from hansard.phaser.recovered import decode_note
 
 from .drive import Drive
@@ -29,7 +25,8 @@ from .snapshot import copied
 
 NOW_US = 0
 WALL_US = 1
-SETTINGS = Settings()
+SETTINGS = Settings(part_bytes=32)
+"""Snapshots come in several parts; nothing else is ever too large."""
 
 
 class Learned(Struct):
@@ -39,91 +36,117 @@ class Learned(Struct):
     reports: list[Report]
     answers: list[Answer]
     reads: list[AnswerRead]
+    noted: list[str]
+    """What happened, in the words of a world's `sometimes`."""
     committed: int | None = None
-    unrolled: bool = False
 
 
 class Participant(Struct):
-    name: str
+    name: NodeId
     phaser: Phaser
     drive: Drive
+
+    @staticmethod
+    def started(name: NodeId, drive: Drive) -> "Participant":
+        """As it begins with this disk."""
+        return Participant(name, Phaser(name, 0, SETTINGS, drive.platter.recovered()), drive)
 
     def taking(self, event: Event) -> tuple["Participant", Learned]:
         """What an event makes of it; this one stays as it was."""
         phaser: Phaser = copied(self.phaser, {})
         drive = self.drive.persisted() if isinstance(event, Persisted) else self.drive
         after = Participant(self.name, phaser, drive)
-        learned = Learned([], [], [], [])
+        learned = Learned([], [], [], [], [])
         events = [event]
         while events:
             for effect in phaser.turn([events.pop()], NOW_US, WALL_US):
-                after.carry_out(effect, learned)
+                after._carry_out(effect, learned)
                 if isinstance(effect, Fetch):
-                    events.append(after.fetched(effect))
+                    events.append(after._fetched(effect))
+        if self.phaser.leading is not None and phaser.leading is None:
+            learned.noted.append("deposed")
         _count_tickets_anew(phaser)
         after.check()
         return after, learned
 
-    def carry_out(self, effect: Effect, learned: Learned) -> None:
+    def _carry_out(self, effect: Effect, learned: Learned) -> None:
+        epoch = epoch_of(self.phaser.term)
         match effect:
             case Send():
                 learned.sent.append(effect)
             case Persist():
                 self.drive = self.drive.persist(effect.writes)
-                learned.unrolled |= any(isinstance(write, Cut) for write in effect.writes)
+                if any(isinstance(write, Cut) for write in effect.writes):
+                    learned.noted.append("unrolled")
+                if any(isinstance(write, Reset) for write in effect.writes):
+                    learned.noted.append("begun anew")
             case Report():
                 learned.reports.append(effect)
+                learned.noted.append(f"reported {effect.achievement} in epoch {effect.epoch}")
             case Answer():
                 learned.answers.append(effect)
+                learned.noted.append(_word(effect, epoch))
             case AnswerRead():
                 learned.reads.append(effect)
+                learned.noted.append(
+                    f"read in epoch {epoch}" if isinstance(effect.outcome, ReadFrom) else "read refused"
+                )
             case Committed():
                 learned.committed = effect.end
             case _:  # backpressure is of no interest here
                 pass
 
-    def next_ticket(self) -> Persisted:
-        return Persisted(self.phaser.ledger.tickets[0].number)
-
-    def fetched(self, fetch: Fetch) -> Fetched:
+    def _fetched(self, fetch: Fetch) -> Fetched:
         """From the disk, with everything that was written to it."""
         seen = self.drive.seen
         batches = [batch for batch in seen.batches if batch.header.base_offset >= fetch.offset]
         return Fetched(fetch.to, fetch.term, fetch.offset, seen.start, batches)
 
-    def crashed(self, survivors: int) -> "Participant":
+    def next_ticket(self) -> Persisted:
+        return Persisted(self.phaser.ledger.tickets[0].number)
+
+    def crashed(self, survivors: int) -> tuple["Participant", Learned]:
         """Dead and alive again, with so many of the writes that were not persisted."""
-        return started(self.name, self.drive.crashed(survivors))
+        after = Participant.started(self.name, self.drive.crashed(survivors))
+        return after, Learned([], [], [], [], ["crashed"])
 
     def check(self) -> None:
         """The ledger speaks the truth about the disk."""
         ledger, seen, platter = self.phaser.ledger, self.drive.seen, self.drive.platter
         lineage = ledger.lineage
         assert (lineage.start, lineage.end) == (seen.start, seen.end), "the ledger knows where its log ends"
-        note = decode_note(seen.note)
-        assert note.promised == ledger.promised, "what is promised is written down"
+        assert decode_note(seen.note).promised == ledger.promised, "what is promised is written down"
         assert decode_note(platter.note).promised >= ledger.promised_synced, "a synced promise is on disk"
         synced = [batch for batch in seen.batches if batch.header.end_offset <= ledger.synced]
         assert list(platter.batches[: len(synced)]) == synced, "what is synced is on disk"
-        assert synced[-1].header.end_offset == ledger.synced if synced else ledger.synced <= seen.start
-        assert [(run.term, run.start) for run in lineage.runs if run.start >= seen.start] == _runs(seen.batches)
+        assert ledger.synced == (synced[-1].header.end_offset if synced else seen.start), "synced ends with a batch"
+        runs = [(run.term, run.start) for run in lineage.runs if run.start >= seen.start]
+        assert runs == _runs(seen.batches)[-len(runs) :] if runs else True, "the lineage is that of the log"
         assert len(self.drive.waiting) == len(ledger.tickets), "every ticket is under way"
 
 
-def _runs(batches: tuple[object, ...]) -> list[tuple[int, int]]:
+def _runs(batches: Sequence[Batch]) -> list[tuple[int, int]]:
     """Where which term begins, by the entries themselves."""
     runs: list[tuple[int, int]] = []
     for batch in batches:
-        header = batch.header  # type: ignore[attr-defined]
+        header = batch.header
         if not runs or runs[-1][0] != header.epoch:
             runs.append((header.epoch, header.base_offset))
     return runs
 
 
-def started(name: str, drive: Drive) -> Participant:
-    """A participant that finds this disk."""
-    recovered: Recovered = drive.platter.recovered()
-    return Participant(name, Phaser(name, 0, SETTINGS, recovered), drive)
+def _word(answer: Answer, epoch: int) -> str:
+    match answer.outcome:
+        case Stored():
+            return f"stored in epoch {epoch}"
+        case Repeated():
+            return f"repeated in epoch {epoch}"
+        case Unknown():
+            return "unknown"
+        case NotLeader():
+            return "sent away"
+        case other:
+            return f"refused as {type(other).__name__}"
 
 
 def _count_tickets_anew(phaser: Phaser) -> None:

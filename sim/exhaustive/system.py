@@ -2,20 +2,20 @@
 
 A state is a stance for each participant and a *control*: what the atomic log has, and which choices are left. From it
 anything may happen next that could: any message ever sent is heard by whom it was sent to, a disk finishes its next
-write, a fetch is answered, the atomic log takes a report or gets the next appointment, a participant learns of one, a
-client submits or reads, somebody crashes and comes back.
+write, the atomic log takes a report or gets the next appointment, a participant learns of one, a client submits or
+reads, somebody crashes and comes back.
 
-One reduction, which is sound because a message once sent stays and nobody has to be given it: where hearing a message
-makes a participant say something and changes nothing else, it has said it already. Every state without those words has
-a twin with them that can do all that it can, and more.
+Two reductions, both sound because a message once sent stays and nobody has to be given it. Where hearing a message
+makes a participant say something and changes nothing else, it has said it already: every state without those words has
+a twin with them that can do all that it can, and more. And words of which nothing can come are forgotten (letter.py).
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hansard.batch import build
 from hansard.phaser.effect import Achievement
-from hansard.phaser.event import Accepted, Appointed, Event, Read, Submit
+from hansard.phaser.event import Accepted, Appointed, Read, Submit
 from hansard.phaser.leader import Phase
 
 from .catalogue import Catalogue, report_bit
@@ -45,6 +45,17 @@ class Control(NamedTuple):
     """Bits of the entries that had been answered for before that."""
 
 
+class Meeting(NamedTuple):
+    """Two participants that hear each other."""
+
+    left: int
+    right: int
+    """With all said that changes nothing else, and without what is of no use."""
+    lefts: tuple[int, ...]
+    """What the left one may become by hearing something."""
+    rights: tuple[int, ...]
+
+
 class System:
     def __init__(self, world: World) -> None:
         self.world = world
@@ -54,33 +65,40 @@ class System:
         self._controls: dict[Control, int] = {}
         self.full: list[tuple[int, ...]] = []
         """By control, the participants that have everything: those who may be appointed."""
-        self._heard: dict[int, tuple[int, tuple[int, ...], int]] = {}
-        self._own: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._appointing: list[int] = []
+        """By control, the one after the next appointment; -1 if there is none."""
+        self._meetings: dict[int, Meeting] = {}
+        self._choices: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._pairs = [(left, right) for right in range(len(self.names)) for left in range(right)]
         self._submits = [
             Submit(
                 number,
-                build([b"k"], [b"v"], connection=each.connection, first_series=each.series, previous_series=each.previous),
+                build(
+                    *([b"k"], [b"v"]),
+                    connection=each.connection,
+                    first_series=each.series,
+                    previous_series=each.previous,
+                ),
                 FAR_US,
             )
             for number, each in enumerate(world.submissions)
         ]
 
-    # Packing.
+    # Numbers.
 
-    def packed(self, stances: Stances, control: int) -> State:
+    def packed(self, stances: Stances | list[int], control: int) -> State:
         state = 0
         for stance in stances:
             state = state << STANCE_BITS | stance
         return state << CONTROL_BITS | control
 
     def unpacked(self, state: State) -> tuple[Stances, int]:
-        control = state & _CONTROL_MASK
-        state >>= CONTROL_BITS
+        shift = CONTROL_BITS + STANCE_BITS * len(self.names)
         stances = []
         for _ in self.names:
-            stances.append(state & _STANCE_MASK)
-            state >>= STANCE_BITS
-        return tuple(reversed(stances)), control
+            shift -= STANCE_BITS
+            stances.append(state >> shift & _STANCE_MASK)
+        return tuple(stances), state & _CONTROL_MASK
 
     def control_of(self, control: Control) -> int:
         number = self._controls.get(control)
@@ -88,7 +106,12 @@ class System:
             number = self._controls[control] = len(self.controls)
             assert number <= _CONTROL_MASK
             self.controls.append(control)
-            self.full.append(tuple([self.names.index(name) for name in self._full(control)]))
+            self._appointing.append(-1)
+            full = self._full(control)
+            self.full.append(tuple([self.names.index(name) for name in full]))
+            later = self.world.governments[control.appointed :]
+            if later and set(later[0].members) <= set(full):
+                self._appointing[number] = self.control_of(control._replace(appointed=control.appointed + 1))
         return number
 
     def _full(self, control: Control) -> tuple[str, ...]:
@@ -104,52 +127,73 @@ class System:
 
     # Steps.
 
-    def successors(self, state: State) -> Iterator[State]:
+    def successors(self, state: State) -> list[State]:
         stances, control = self.unpacked(state)
-        appointed = self._appoint(control)
+        found: list[State] = []
+        appointed = self._appointing[control]
         if appointed >= 0:
-            yield self.packed(stances, appointed)
-        heard, own = self._heard, self._own
+            found.append(self.packed(stances, appointed))
+        meetings, choices, settled = self._meetings, self._choices, self.settled
+        for left, right in self._pairs:
+            key = stances[left] << STANCE_BITS | stances[right]
+            _, _, lefts, rights = meetings.get(key) or self._meet(stances[left], stances[right])
+            for after in lefts:
+                found.append(settled(stances, left, after, control))
+            for after in rights:
+                found.append(settled(stances, right, after, control))
         for place, stance in enumerate(stances):
-            for other in stances:
-                if other != stance:
-                    key = stance << STANCE_BITS | other
-                    for after in (heard.get(key) or self._hear(place, stance, other))[1]:
-                        yield self._settled(stances, place, after, control)
-            key = stance << CONTROL_BITS | control
-            choices = own.get(key)
-            for after, control_after in self._choose(place, stance, control) if choices is None else choices:
-                yield self._settled(stances, place, after, control_after)
+            own = choices.get(stance << CONTROL_BITS | control)
+            for after, control_after in self._choose(place, stance, control) if own is None else own:
+                found.append(settled(stances, place, after, control_after))
         if self.world.read and self.controls[control].reader < 0:
-            yield from self._ask(stances, control)
+            for place, stance in enumerate(stances):
+                after, control_after = self.asked(stances, place, control)
+                if after != stance:
+                    found.append(settled(stances, place, after, control_after))
+        return found
 
-    def _settled(self, stances: Stances, place: int, stance: int, control: int) -> State:
-        """The state after a step of one participant, with all said that costs nothing to say, and without the words
-        that are of no use any more."""
+    def settled(self, stances: Stances, place: int, stance: int, control: int) -> State:
+        """The state after a step of one participant from a settled state."""
         changed = list(stances)
         changed[place] = stance
-        heard = self._heard
-        before: list[int] = []
-        while changed != before:
-            before = changed.copy()
-            for mine, hearer in enumerate(before):
-                for theirs, speaker in enumerate(before):
-                    if mine != theirs:
-                        key = hearer << STANCE_BITS | speaker
-                        said, _, kept = heard.get(key) or self._hear(mine, hearer, speaker)
-                        if said != hearer:
-                            changed[mine] = said
-                        if kept != speaker:
-                            changed[theirs] = kept
-                if changed != before:
-                    break
-        return self.packed(tuple(changed), control)
+        meetings = self._meetings
+        places = [place]
+        while places:
+            place = places.pop()
+            for other in range(len(changed)):
+                if other == place:
+                    continue
+                left, right = (place, other) if place < other else (other, place)
+                here, there = changed[left], changed[right]
+                meeting = meetings.get(here << STANCE_BITS | there) or self._meet(here, there)
+                if meeting.left != here:
+                    changed[left] = meeting.left
+                    places.append(left)
+                if meeting.right != there:
+                    changed[right] = meeting.right
+                    places.append(right)
+        return self.packed(changed, control)
 
-    def _hear(self, place: int, hearer: int, speaker: int) -> tuple[int, tuple[int, ...], int]:
-        """What becomes of one who hears any of what another one has ever said: the hearer with everything said that
-        changes nothing else, all other stances that it may take, and the speaker without what is of no use."""
+    def _meet(self, left: int, right: int) -> Meeting:
         catalogue = self.catalogue
-        letters = catalogue.stances[speaker].outbox & catalogue.addressed[self.names[place]]
+        before, now = (0, 0), (left, right)
+        lefts: tuple[int, ...] = ()
+        rights: tuple[int, ...] = ()
+        while now != before:
+            before = now
+            here, lefts = self._hear(before[0], before[1])
+            there, rights = self._hear(before[1], before[0])
+            now = catalogue.without_dead(here, there), catalogue.without_dead(there, here)
+        meeting = self._meetings[left << STANCE_BITS | right] = Meeting(*now, lefts, rights)
+        return meeting
+
+    def _hear(self, hearer: int, speaker: int) -> tuple[int, tuple[int, ...]]:
+        """What becomes of one who hears any of what another one has ever said: first the stance with everything said
+        that changes nothing else, then all others."""
+        catalogue = self.catalogue
+        stance = catalogue.stances[hearer]
+        name = catalogue.participants[stance.participant].name
+        letters = catalogue.stances[speaker].outbox & catalogue.addressed[name] & ~catalogue.inert[stance.participant]
         said, found = hearer, dict[int, None]()
         while letters:
             bit = letters & -letters
@@ -161,48 +205,37 @@ class System:
                 said = after
             else:
                 found[after] = None
-        said = catalogue.without_dead(said, speaker)
-        kept = catalogue.without_dead(speaker, hearer)
-        result = (said, tuple(found) if said == hearer else (), kept)
-        self._heard[hearer << STANCE_BITS | speaker] = result
-        return result
+        return said, tuple(found)
 
     def _only_said(self, before: int, after: int) -> bool:
         old, new = self.catalogue.stances[before], self.catalogue.stances[after]
-        return new._replace(outbox=old.outbox, reports=old.reports) == old
-
-    def _appoint(self, number: int) -> int:
-        control, governments = self.controls[number], self.world.governments
-        if control.appointed == len(governments):
-            return -1
-        full = self._full(control)
-        if not set(governments[control.appointed].members) <= set(full):
-            return -1
-        return self.control_of(control._replace(appointed=control.appointed + 1))
+        return new.participant == old.participant and new._replace(outbox=old.outbox, reports=old.reports) == old
 
     def _choose(self, place: int, stance: int, number: int) -> tuple[tuple[int, int], ...]:
         """What one participant can come to by itself: the stance and the control afterwards."""
         found = dict.fromkeys([(after, control) for _, after, control in self.choices(place, stance, number)])
         found.pop((stance, number), None)
-        result = self._own[stance << CONTROL_BITS | number] = tuple(found)
+        result = self._choices[stance << CONTROL_BITS | number] = tuple(found)
         return result
 
     def choices(self, place: int, stance: int, number: int) -> Iterator[tuple[str, int, int]]:
         """The same, each with what it is."""
         world, catalogue, control = self.world, self.catalogue, self.controls[number]
-        name = self.names[place]
-        participant = catalogue.participants[catalogue.stances[stance].participant]
+        name, participant = self.names[place], catalogue.participant_in(stance)
         if participant.drive.waiting:
-            yield "disk", catalogue.after(stance, "disk", participant.next_ticket()), number
+            yield "finishes a write to its disk", catalogue.after(stance, "disk", participant.next_ticket), number
         for government in world.governments[: control.appointed]:
-            appointed = catalogue.after(stance, ("appointed", government.epoch), Appointed(government))
-            yield f"learns of epoch {government.epoch}", appointed, number
+            event = Appointed(government)
+            appointed = catalogue.after(stance, ("appointed", government.epoch), lambda event=event: event)  # type: ignore[misc]
+            yield f"learns of the government of epoch {government.epoch}", appointed, number
             if government.leader == name:
                 yield from self._reported(stance, number, government.epoch)
         if control.crashes < world.crashes_max and name in world.crashing:
             crashed = self.control_of(control._replace(crashes=control.crashes + 1))
-            for survivors in range(len(participant.drive.unsynced) + 1):
-                yield f"crashes, {survivors} writes survive", catalogue.crashed(stance, survivors), crashed
+            unsynced = len(participant.drive.unsynced)
+            for survivors in range(unsynced + 1):
+                what = f"crashes, keeps {survivors} of {unsynced} unsynced writes, and starts again"
+                yield what, catalogue.crashed(stance, survivors), crashed
         yield from self._submitted(stance, number)
 
     def _reported(self, stance: int, number: int, epoch: int) -> Iterator[tuple[str, int, int]]:
@@ -211,61 +244,64 @@ class System:
         for achievement in Achievement:
             bit = report_bit(achievement, epoch)
             if control.reports & bit:
-                event: Event = Accepted(achievement, epoch)
-                after = self.catalogue.after(stance, (achievement.value, epoch), event)
-                yield f"learns that epoch {epoch} is {achievement.value}", after, number
+                event = Accepted(achievement, epoch)
+                after = self.catalogue.after(stance, (achievement.value, epoch), lambda event=event: event)  # type: ignore[misc]
+                yield f"learns that epoch {epoch} counts as {achievement.value}", after, number
             elif epoch == newest and self.catalogue.stances[stance].reports & bit:
                 accepted = self.control_of(control._replace(reports=control.reports | bit))
-                yield f"is noted in the atomic log: epoch {epoch} {achievement.value}", stance, accepted
+                yield f"has its report accepted: epoch {epoch} {achievement.value}", stance, accepted
 
     def _submitted(self, stance: int, number: int) -> Iterator[tuple[str, int, int]]:
         world, catalogue, control = self.world, self.catalogue, self.controls[number]
-        leading = catalogue.participants[catalogue.stances[stance].participant].phaser.leading
+        leading = catalogue.participant_in(stance).phaser.leading
         open_here = leading is not None and leading.phase is Phase.OPEN
         if control.submitted.bit_count() == world.submissions_max or not (world.early or open_here):
             return
-        for which, submit in enumerate(self._submits):
-            if not control.submitted >> which & 1:
-                after = catalogue.after(stance, ("submit", which), submit)
-                if catalogue.stances[after].participant == catalogue.stances[stance].participant:
-                    continue  # sent away at once, as if it had not come
-                submitted = self.control_of(control._replace(submitted=control.submitted | 1 << which))
-                yield f"gets {world.submissions[which]}", after, submitted
-
-    def _ask(self, stances: Stances, number: int) -> Iterator[State]:
-        for place, stance in enumerate(stances):
-            after, control = self.asked(stances, place, number)
-            if after != stance:
-                yield self._settled(stances, place, after, control)
+        for which, submission in enumerate(world.submissions):
+            first = world.submissions.index(submission)
+            if control.submitted >> which & 1 or not (which == first or control.submitted >> first & 1):
+                continue
+            after = catalogue.after(stance, ("submit", which), lambda which=which: self._submits[which])  # type: ignore[misc]
+            if catalogue.stances[after].participant == catalogue.stances[stance].participant:
+                continue  # sent away at once, as if it had not come
+            submitted = self.control_of(control._replace(submitted=control.submitted | 1 << which))
+            yield f"gets {submission}", after, submitted
 
     def asked(self, stances: Stances, place: int, number: int) -> tuple[int, int]:
-        settled = self.settled_entries(stances)
-        control = self.controls[number]._replace(reader=place, expected=settled)
-        return self.catalogue.after(stances[place], "read", Read(0, FAR_US)), self.control_of(control)
+        """One participant is asked to read."""
+        after = self.catalogue.after(stances[place], "read", lambda: Read(0, FAR_US))
+        if self.catalogue.stances[after].participant == self.catalogue.stances[stances[place]].participant:
+            return stances[place], number
+        control = self.controls[number]._replace(reader=place, expected=self.answered_for(stances))
+        return after, self.control_of(control)
 
-    def settled_entries(self, stances: Stances) -> int:
-        settled = 0
+    def answered_for(self, stances: Stances) -> int:
+        """Bits of the entries that anybody has answered for or shown."""
+        bits = 0
         for stance in stances:
-            settled |= self.catalogue.stances[stance].settled
-        return settled
+            bits |= self.catalogue.stances[stance].settled
+        return bits
+
+    # The beginning.
 
     def start(self) -> State:
-        stances = tuple([self.catalogue.first_stance(name) for name in self.names])
-        state = self._settled(stances, 0, stances[0], self.control_of(Control()))
+        drives = self.world.drives()
+        stances = tuple([self.catalogue.first_stance(name, drives[name]) for name in self.names])
+        state = self.settled(stances, 0, stances[0], self.control_of(Control()))
         return self._at_rest(state) if self.world.opened else state
 
     def _at_rest(self, state: State) -> State:
         """The state in which nothing is left to happen of itself, with all words forgotten."""
         seen = {state: None}
         while True:
-            steps = [step for step in self._of_itself(state) if step not in seen]
-            if not steps:
+            step = next((step for step in self._of_itself(state) if step not in seen), None)
+            if step is None:
                 break
-            state = steps[0]
+            state = step
             seen[state] = None
         stances, control = self.unpacked(state)
         silent = [self.catalogue.stances[stance]._replace(outbox=0, reports=0) for stance in stances]
-        return self.packed(tuple([self.catalogue.stance_of(stance) for stance in silent]), control)
+        return self.packed([self.catalogue.stance_of(stance) for stance in silent], control)
 
     def _of_itself(self, state: State) -> Iterator[State]:
         """What can happen without an edict, a client or a crash."""

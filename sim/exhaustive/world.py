@@ -5,6 +5,8 @@ from msgspec.structs import replace
 
 from hansard.phaser.government import Government, Shape
 
+from .drive import Drive
+
 
 class Submission(Struct, frozen=True):
     """A client's change. Two with the same numbers are one change submitted twice."""
@@ -35,8 +37,14 @@ class World(Struct, frozen=True, kw_only=True):
     """Submissions may come before there is an open leader, and wait."""
     lean: bool = False
     """What is told in lean.py is left out."""
+    before: tuple[Submission, ...] = ()
+    """What was stored before the world began, and is not in anybody's log any more."""
     sometimes: tuple[str, ...] = ()
     """What must have happened somewhere."""
+
+    def drives(self) -> dict[str, Drive]:
+        """Everybody's disk in the beginning."""
+        return {name: Drive() for name in self.participants}
 
 
 def shaped(world: World, shape: Shape) -> World:

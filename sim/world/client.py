@@ -226,8 +226,8 @@ class Stranger:
         match outcome:
             case Stored() | Repeated() | Unknown():
                 return
-            case NotLeader(leader=str()):
-                self.place = outcome.leader[0]
+            case NotLeader(leader=str(leader)):
+                self.place = leader[0]
             case _:
                 self.place = self.world.random.choice(self.world.places)
         if again:

@@ -13,7 +13,7 @@ from hansard.phaser.outcome import Outcome, Repeated, Stored
 
 from .edict import Edict
 from .participant import Participant
-from .words import event_words, outcome_words
+from .words import event_words
 
 REQUIRED: Final = (
     "usurpation with a member ahead",
@@ -67,10 +67,13 @@ class Coverage:
         assert phaser is not None
         for effect in effects:
             if isinstance(effect, Persist):
-                kinds = [type(write) for write in effect.writes]
-                self.counts["usurpation with a member ahead"] += Cut in kinds
-                self.counts["copy begun anew"] += Reset in kinds
-        self._resumed(events, effects)
+                for write in effect.writes:
+                    if isinstance(write, Cut):
+                        self.counts["usurpation with a member ahead"] += 1
+                    elif isinstance(write, Reset):
+                        self.counts["copy begun anew"] += 1
+            elif isinstance(effect, Send) and isinstance(effect.message, Part) and effect.message.number:
+                self._resumed(events)
         leading = phaser.leading
         was = self._open_term.pop(participant.name, None)
         if leading is not None and leading.phase is Phase.OPEN:
@@ -80,18 +83,12 @@ class Coverage:
             refused = any(isinstance(event, Received) and isinstance(event.message, Refuse) for event in events)
             self.counts["leader wedged" if refused or leading is None else "leader reappointed"] += 1
 
-    def _resumed(self, events: Sequence[Event], effects: Sequence[Effect]) -> None:
-        """The other one restarted, or the connection did, and the parts go on where they were."""
-        interrupted = any(
-            isinstance(event, Connected) or (isinstance(event, Received) and isinstance(event.message, Wedged))
-            for event in events
-        )
-        for effect in effects if interrupted else ():
-            match effect:
-                case Send(message=Part(number=number)) if number > 0:
-                    self.counts["snapshot resumed"] += 1
-                case _:
-                    pass
+    def _resumed(self, events: Sequence[Event]) -> None:
+        """A later part is sent: because the other one restarted, or the connection did, and it goes on where it was?"""
+        for event in events:
+            if isinstance(event, Connected) or (isinstance(event, Received) and isinstance(event.message, Wedged)):
+                self.counts["snapshot resumed"] += 1
+                return
 
     # For people.
 
@@ -113,9 +110,11 @@ class Coverage:
         found = [
             f"{participant.name} < {event_words(event)}" for event in events if not isinstance(event, Tick | Persisted)
         ]
-        for effect in effects:
-            if isinstance(effect, Answer):
-                found.append(f"{participant.name} answers {effect.id}: {outcome_words(effect.outcome)}")
+        found += [
+            f"{participant.name} answers {effect.id}: {effect.outcome}"
+            for effect in effects
+            if isinstance(effect, Answer)
+        ]
         if found or any(isinstance(event, Persisted | Appointed | Accepted) for event in events):
             found.append("    " + self.describe(participant))
         return found

@@ -1,7 +1,8 @@
-"""The atomic log and the distributor as a phaser sees them: one sequence of facts that everybody learns, sooner or later.
+"""The atomic log and the distributor as a phaser sees them: one sequence of facts that everybody learns in time.
 
 It appoints only full members of the last opened government, and accepts reports for the newest epoch only. Whom it
-appoints and when is the nemesis's choice: it declares the living departed, and changes its mind in the middle of a move.
+appoints and when is the nemesis's choice: it declares the living departed, and changes its mind in the middle of a
+move.
 """
 
 from collections.abc import Callable

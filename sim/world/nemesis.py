@@ -90,7 +90,7 @@ class Nemesis:
             case "expand":
                 return edict.expand(random, random.choice((1, 1, 2)))
             case "trim":
-                return any([participant.trim() for participant in world.participants])
+                return sum(participant.trim() for participant in world.participants) > 0
             case "newcomer":
                 return self._ambush(fault, random, world.clock.now_us + 5_000_000)
             case "wipe":
@@ -107,7 +107,12 @@ class Nemesis:
     def _later(self, delay_us: int, action: Callable[[], object]) -> None:
         """Undo something; unless everything was healed meanwhile."""
         healings = self.world.healings
-        self.world.clock.after(delay_us, lambda: action() if self.world.healings == healings else None)  # type: ignore[arg-type,return-value]
+
+        def undo() -> None:
+            if self.world.healings == healings:
+                action()
+
+        self.world.clock.after(delay_us, undo)
 
     def _crash(self, victim: Participant, length_us: int) -> bool:
         if victim.phaser is None:

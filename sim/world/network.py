@@ -6,8 +6,12 @@ reset loses what is under way in both directions, and both ends are told when th
 
 from collections.abc import Callable
 from random import Random
+from typing import NamedTuple
 
 from msgspec import Struct
+
+from hansard.phaser.government import NodeId
+from hansard.phaser.message import Message
 
 from .clock import Clock
 
@@ -22,12 +26,20 @@ class Conditions(Struct):
     ordered: bool = True
 
 
+class Letter(NamedTuple):
+    """A message from one participant to another, by their names; a name is of one incarnation, at one place."""
+
+    sender: NodeId
+    to: NodeId
+    message: Message
+
+
 class Network:
     def __init__(
         self,
         clock: Clock,
         random: Random,
-        deliver: Callable[[str, str, object], None],
+        deliver: Callable[[str, Letter], None],
         connected: Callable[[str, str], None],
     ) -> None:
         self.clock = clock
@@ -41,7 +53,7 @@ class Network:
         self._connection: dict[tuple[str, str], int] = {}
         self._last: dict[tuple[str, str], int] = {}
 
-    def send(self, sender: str, to: str, message: object) -> None:
+    def send(self, sender: str, to: str, letter: Letter) -> None:
         """Between places; a message that is sent into a cut is lost."""
         link, conditions, random = (sender, to), self.conditions, self.random
         if self.cuts.get(link) or random.random() < conditions.loss:
@@ -56,11 +68,11 @@ class Network:
             if conditions.ordered:
                 due = max(due, self._last.get(link, 0))
                 self._last[link] = due
-            self.clock.after(due - self.clock.now_us, lambda: self._arrive(sender, to, message, connection))
+            self.clock.after(due - self.clock.now_us, lambda: self._arrive(sender, to, letter, connection))
 
-    def _arrive(self, sender: str, to: str, message: object, connection: int) -> None:
+    def _arrive(self, sender: str, to: str, letter: Letter, connection: int) -> None:
         if not self.cuts.get((sender, to)) and self._connection.get(_pair(sender, to), 0) == connection:
-            self._deliver(sender, to, message)
+            self._deliver(to, letter)
 
     def cut(self, sender: str, to: str) -> None:
         self.cuts[sender, to] = self.cuts.get((sender, to), 0) + 1

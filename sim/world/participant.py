@@ -1,7 +1,8 @@
 """One participant's process: a phaser, its disk, its clock, and what it knows of the edict.
 
 Events that come while it is busy are handled together, as one turn. It crashes between any two turns, and restarts from
-its disk; what it knew of the edict it knows again. Declared departed, it arrives anew under a new name, with its old disk.
+its disk; what it knew of the edict it knows again. Declared departed, it arrives anew under a new name, with its old
+disk.
 """
 
 from collections.abc import Callable
@@ -41,7 +42,7 @@ from .vault import Vault
 if TYPE_CHECKING:
     from .world import World
 
-TICK_US: Final = 100_000
+TICK_US: Final = 250_000
 RETRY_US: Final = 400_000
 WALL_US: Final = 1_700_000_000_000_000
 

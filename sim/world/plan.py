@@ -97,7 +97,7 @@ def plan(seed: int) -> Plan:
         members=random.choice((2, 3, 3, 3)),
         clients=clients,
         strangers=random.choice((0, 1)),
-        gap_us=clients * random.choice((90_000, 130_000, 170_000)),
+        gap_us=clients * random.choice((170_000, 210_000, 240_000)),
         range_end=random.choice((30, 60, 1 << 40)),
         memory_us=random.choice((12_000_000, 20_000_000)) if idle else 3_600_000_000,
         idle=idle,

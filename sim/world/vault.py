@@ -1,9 +1,11 @@
-"""The disk of a participant as the phaser sees it: writes that are synced in order, some time later, or lost in a crash.
+"""The disk of a participant as the phaser sees it: writes that are synced in order, some time later, or lost in a
+crash.
 
-`ModelVault` is a plain model, fast enough for thousands of seeds. `StoreVault` (store_vault.py) is the real storage on the
-simulated disk, with everything that a crash can do to files.
+`ModelVault` is a plain model, fast enough for thousands of seeds. `StoreVault` (store_vault.py) is the real storage on
+the simulated disk, with everything that a crash can do to files.
 """
 
+from bisect import bisect_left
 from collections import deque
 from random import Random
 from typing import Protocol, assert_never
@@ -125,13 +127,13 @@ class ModelVault:
         )
 
     def fetch(self, offset: int, bytes_max: int) -> list[Batch]:
+        batches = self.current.batches
+        place = bisect_left(batches, offset, key=lambda batch: batch.header.base_offset)
         found: list[Batch] = []
-        for batch in self.current.batches:
-            if batch.header.base_offset >= offset:
-                found.append(batch)
-                bytes_max -= batch.length
-                if bytes_max <= 0:
-                    break
+        while place < len(batches) and bytes_max > 0:
+            found.append(batches[place])
+            bytes_max -= batches[place].length
+            place += 1
         return found
 
     @property

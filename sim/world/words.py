@@ -1,9 +1,8 @@
-"""Events, messages and outcomes in words, for timelines."""
+"""Events and messages in words, for timelines."""
 
 from hansard.phaser.event import Accepted, Appointed, Event, Fetched, Received, Submit
 from hansard.phaser.government import epoch_of, reign_of
 from hansard.phaser.message import Acknowledge, Append, Message
-from hansard.phaser.outcome import Outcome
 
 
 def term_words(term: int) -> str:
@@ -45,7 +44,3 @@ def event_words(event: Event) -> str:
             return f"fetched {len(event.batches)} batches from {event.offset} for {event.to}"
         case _:
             return str(event)
-
-
-def outcome_words(outcome: Outcome) -> str:
-    return str(outcome)

@@ -1,12 +1,13 @@
 """A whole world from one seed: safety while faults happen, then everything heals and has to move again.
 
-Everything in it is told to the oracles, counted for the coverage, and goes into the trace, whose hash says whether two runs
-were the same.
+Everything in it is told to the oracles, counted for the coverage, and goes into the trace, whose hash says whether two
+runs were the same.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
+from struct import Struct
 from typing import Final
 
 import xxhash
@@ -17,14 +18,14 @@ from hansard.phaser.government import NodeId
 from hansard.phaser.leader import Phase
 from hansard.phaser.message import Message
 from hansard.phaser.outcome import Repeated, Stored
-from sim.oracles import Violation, oracles
+from sim.oracles import Oracle, Violation, oracles
 
 from .client import Client, Stranger
 from .clock import Clock
 from .coverage import Coverage
-from .edict import Acceptance, Edict
+from .edict import Edict
 from .nemesis import Nemesis
-from .network import Network
+from .network import Letter, Network
 from .participant import Participant
 from .plan import FAULTED_US, Fault, Plan
 from .vault import ModelVault, Vault
@@ -32,6 +33,7 @@ from .vault import ModelVault, Vault
 HEALED_US: Final = 120_000_000
 """Within this time after the last fault everything has to be well."""
 STEP_US: Final = 1_000_000
+_TRACED = Struct("<9q")
 
 
 class World:
@@ -54,6 +56,7 @@ class World:
         self.clients: list[Client] = []
         self.strangers: list[Stranger] = []
         self.oracles = oracles()
+        self._turn_oracles = [oracle for oracle in self.oracles if type(oracle).after_turn is not Oracle.after_turn]
         self.coverage = Coverage()
         self.nemesis = Nemesis(self)
         self.nemesis.schedule(plan.faults if faults is None else tuple(faults))
@@ -85,13 +88,14 @@ class World:
         self._tell_all()
         self.clients = [Client(self, number, self.plan.range_end) for number in range(self.plan.clients)]
         self.strangers = [Stranger(self, 100 + number) for number in range(self.plan.strangers)]
-        for client in (*self.clients, *self.strangers):
+        everybody: list[Client | Stranger] = [*self.clients, *self.strangers]
+        for client in everybody:
             self.clock.after(self.random.randrange(500_000), client.produce)
         self.clock.after(1_000_000, self._read)
         self.clock.run_until(FAULTED_US)
         self._heal()
         self.clock.run_until(FAULTED_US + 5 * STEP_US)
-        for client in (*self.clients, *self.strangers):
+        for client in everybody:
             client.producing = False
         for _ in range(HEALED_US // STEP_US):
             if not self.edict.settle(self.plan.members) and self._settled():
@@ -125,8 +129,7 @@ class World:
 
     def _stuck(self) -> str:
         lines = [f"newest {self.edict.newest}, opened {self.edict.opened}, full {self.edict.full}"]
-        for participant in self.participants:
-            lines.append(self.coverage.describe(participant))
+        lines += [self.coverage.describe(participant) for participant in self.participants]
         lines += [f"client {client.number} waits for {len(client.items)} answers" for client in self.clients]
         return "; ".join(lines)
 
@@ -157,8 +160,6 @@ class World:
 
     def before_turn(self, participant: Participant, events: Sequence[Event]) -> None:
         self.coverage.before_turn(participant, events)
-        for oracle in self.oracles:
-            oracle.before_turn(participant, events)
 
     def after_turn(self, participant: Participant, events: Sequence[Event], effects: Sequence[Effect]) -> None:
         phaser = participant.phaser
@@ -166,32 +167,35 @@ class World:
         ledger = phaser.ledger
         for effect in effects:
             if isinstance(effect, Committed):
-                shown = max(self._shown[participant.place], participant.vault.start)
-                batches = [b for b in participant.vault.fetch(shown, 1 << 40) if b.header.base_offset < effect.end]
-                self._shown[participant.place] = effect.end
-                for oracle in self.oracles:
-                    oracle.visible(participant, batches)
+                self._show(participant, effect.end)
         self.coverage.after_turn(participant, events, effects)
-        for oracle in self.oracles:
+        for oracle in self._turn_oracles:
             oracle.after_turn(participant, events, effects)
         opens = [event for event in events if isinstance(event, Accepted)]
         if opens and phaser.leading is not None and phaser.leading.phase is Phase.OPEN:
             for oracle in self.oracles:
                 oracle.opened(participant)
-        numbers = (self.clock.now_us, ledger.end, ledger.synced, ledger.committed, ledger.promised, len(effects))
-        self._trace.update(f"{participant.name}{numbers}".encode())
+        place = (self.clock.now_us, ord(participant.place), participant.incarnation)
+        numbers = (ledger.end, ledger.synced, ledger.committed, ledger.promised, len(events), len(effects))
+        self._trace.update(_TRACED.pack(*place, *numbers))
         if self.tell_line is not None:
             for line in self.coverage.lines(participant, events, effects):
                 self.line(lambda line=line: line)  # type: ignore[misc]
 
+    def _show(self, participant: Participant, end: int) -> None:
+        shown = max(self._shown[participant.place], participant.vault.start)
+        batches = [batch for batch in participant.vault.fetch(shown, 1 << 40) if batch.header.base_offset < end]
+        self._shown[participant.place] = end
+        for oracle in self.oracles:
+            oracle.visible(participant, batches)
+
     # Messages, and what the edict says.
 
     def send(self, sender: Participant, to: NodeId, message: Message) -> None:
-        self.network.send(sender.place, to[0], (sender.name, to, message))
+        self.network.send(sender.place, to[0], Letter(sender.name, to, message))
 
-    def _deliver(self, sender: str, to: str, message: object) -> None:
-        name, addressee, content = message  # type: ignore[misc]
-        self.by_place[to].receive(name, addressee, content)
+    def _deliver(self, to: str, letter: Letter) -> None:
+        self.by_place[to].receive(letter.sender, letter.to, letter.message)
 
     def _connected(self, here: str, there: str) -> None:
         self.by_place[here].connected(self.by_place[there].name)
@@ -281,7 +285,3 @@ class World:
     @property
     def counts(self) -> Counter[str]:
         return self.coverage.counts
-
-
-def accepted(edict: Edict, achievement: Achievement, epoch: int) -> bool:
-    return Acceptance(achievement, epoch) in edict.facts
