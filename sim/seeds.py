@@ -25,15 +25,15 @@ from sim.world.coverage import REQUIRED
 from sim.world.plan import plan
 
 BATCH: Final = 500
-FAILURES_MAX: Final = 5
-"""After so many there is no need to see more."""
 
 
 class Tally:
     """All results so far, and what is wrong with them."""
 
-    def __init__(self, wanted: int) -> None:
+    def __init__(self, wanted: int, failures_max: int) -> None:
         self.wanted = wanted
+        self.failures_max = failures_max
+        """After so many there is no need to see more."""
         self.results: list[Result] = []
         self.failed: list[Result] = []
         self.idle = 0
@@ -60,7 +60,7 @@ class Tally:
 
     @property
     def done(self) -> bool:
-        return len(self.results) >= self.wanted or len(self.failed) >= FAILURES_MAX
+        return len(self.results) >= self.wanted or len(self.failed) >= self.failures_max
 
     def progress(self) -> str:
         seconds = max(time.monotonic() - self.began, 0.001)
@@ -88,8 +88,8 @@ class Tally:
             yield f"  replay: python -m sim.seeds --seed {result.seed} --shrink"
 
 
-def many(wanted: int, first: int, processes: int) -> int:
-    tally = Tally(wanted)
+def many(wanted: int, first: int, processes: int, failures_max: int) -> int:
+    tally = Tally(wanted, failures_max)
     shown = time.monotonic()
     with multiprocessing.Pool(processes) as pool:
         for result in pool.imap(run, count(first), chunksize=1) if processes > 1 else map(run, count(first)):
@@ -130,12 +130,13 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=100, help="how many seeds that count (default 100)")
     parser.add_argument("--first", type=int, default=0, help="the first of them (default 0)")
     parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count(), help="default: one for each core")
+    parser.add_argument("--failures", type=int, default=5, help="stop after so many (default 5)")
     parser.add_argument("--seed", type=int, help="only this one")
     parser.add_argument("--shrink", action="store_true", help="cut it down to the faults that matter")
     parser.add_argument("--faults", help="only these of its faults, by number")
     arguments = parser.parse_args()
     if arguments.seed is None:
-        return many(arguments.seeds, arguments.first, arguments.processes)
+        return many(arguments.seeds, arguments.first, arguments.processes, arguments.failures)
     faults = [int(number) for number in arguments.faults.split(",") if number] if arguments.faults is not None else None
     return one(arguments.seed, faults, shrunk=arguments.shrink)
 

@@ -166,9 +166,7 @@ class Catalogue:
     def crashed(self, number: int, survivors: int) -> int:
         return self._after(number, ("crash", survivors), lambda participant: participant.crashed(survivors))
 
-    def _after(
-        self, number: int, key: Hashable, step: Callable[[Participant], tuple[Participant, Learned]]
-    ) -> int:
+    def _after(self, number: int, key: Hashable, step: Callable[[Participant], tuple[Participant, Learned]]) -> int:
         stance = self.stances[number]
         move = self._moves.get((stance.participant, key))
         if move is None:

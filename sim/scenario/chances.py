@@ -31,4 +31,4 @@ class Chances:
         return bool(self.taken)
 
     def __str__(self) -> str:
-        return f" keeping {', then '.join(map(str, self.taken))}" if self.taken else ""
+        return f" with {', then '.join(map(str, self.taken))}" if self.taken else ""

@@ -269,7 +269,10 @@ def _trim(stage: Stage, rest: str) -> None:
 
 
 def _run(stage: Stage, rest: str) -> None:
-    stage.run(duration_us(rest))
+    if rest.startswith("any "):
+        stage.run(stage.chances.choose(duration_us(rest.removeprefix("any ")) // 1000) * 1000)
+    else:
+        stage.run(duration_us(rest))
 
 
 def _settle(stage: Stage, _: str) -> None:

@@ -35,7 +35,8 @@ class Promises:
         assert leading is not None, f"{actor.name} acknowledges {answer.id} and does not lead"
         opened = Report(Achievement.OPENED, epoch_of(leading.term))
         assert opened in stage.edicts.accepted, f"{actor.name} acknowledges {answer.id} before its epoch is open"
-        for name in line(leading.government, expanded=leading.expanded):
+        counted = leading.expanded and min(places) >= leading.expansion_end
+        for name in line(leading.government, expanded=counted):
             missing = missing_from(stage.actors[name].drive.synced, places)
             assert not missing, f"{actor.name} acknowledges {answer.id}, and {missing} is not on the disk of {name}"
         self.acknowledged |= places

@@ -73,7 +73,8 @@ def parse(text: str) -> Scenario:
 def play(scenario: Scenario, shape: Shape) -> str:
     """The trace; a ScenarioFailed where an expectation does not hold, or the phaser breaks its promise.
 
-    Where a crash keeps `any` number of writes the scenario is played once for each; the trace is of the first.
+    Where a crash keeps `any` number of writes, or time runs for `any` while, the scenario is played once for each; the
+    trace is of the first.
     """
     first: str | None = None
     chances = Chances()

@@ -106,7 +106,7 @@ def plan(seed: int) -> Plan:
         double=random.choice((0.0, 0.02, 0.1)) if chaotic else 0.0,
         rates=tuple([random.uniform(0.5, 2.0) if drifting else 1.0 for _ in range(places)]),
         sync_us=random.choice((300, 300, 3_000, 20_000)),
-        real_store=random.random() < 0.03,
+        real_store=random.random() < 0.1,
         faults=_faults(random),
     )
 

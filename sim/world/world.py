@@ -28,6 +28,7 @@ from .nemesis import Nemesis
 from .network import Letter, Network
 from .participant import Participant
 from .plan import FAULTED_US, Fault, Plan
+from .store_vault import StoreVault
 from .vault import ModelVault, Vault
 
 HEALED_US: Final = 120_000_000
@@ -71,7 +72,7 @@ class World:
         self.tell_line = tell
 
     def vault(self) -> Vault:
-        return ModelVault()
+        return StoreVault() if self.plan.real_store else ModelVault()
 
     def _set_conditions(self) -> None:
         conditions, plan = self.network.conditions, self.plan
