@@ -2,14 +2,16 @@
 
 *Settled* is what anybody was told is stored, and what any reader was shown.
 
-- Nobody does what must not be: no assertion fails, and no receipt names another place than the change has.
+- Nobody does what must not be: no assertion fails, no ledger says of its disk what is not so, and no receipt names
+  another place than the change has.
 - What is settled is on disk, persisted, on every full member of the last government that has opened: on all who may
-  be appointed. One log holds all of it, so no two participants ever showed different things.
-- No change is settled twice, and none of which every submitter was told that it is certainly not stored.
-- A linearizable read reaches everything that had been answered for before it was asked.
+  be appointed. One log holds all of it, so no two participants ever showed different things, and none changed its mind.
+- No change is settled twice, and none of which everybody who got it has said that it is certainly not stored.
+- A linearizable read reaches everything that had been settled before it was asked.
 """
 
-from .system import State, System
+from .catalogue import Entry, Stance
+from .system import Control, State, System
 
 
 class Checker:
@@ -21,43 +23,39 @@ class Checker:
         """What is wrong; empty if nothing is."""
         system = self._system
         catalogue = system.catalogue
-        stances, number = system.unpacked(state)
-        holders = [catalogue.stances[stance] for stance in stances]
+        numbers, control = system.unpacked(state)
+        stances = [catalogue.stances[number] for number in numbers]
         settled = refused = 0
-        for holder in holders:
-            settled |= holder.settled
-            refused |= holder.refused
-            if holder.fault:
-                return holder.fault
-        for place in system.full[number]:
-            lost = settled & ~catalogue.durable[holders[place].participant]
+        for stance in stances:
+            settled |= stance.settled
+            refused |= stance.refused
+            if stance.fault:
+                return stance.fault
+        if not settled:
+            return ""
+        for place in system.full[control]:
+            lost = settled & ~catalogue.durable[stances[place].participant]
             if lost:
-                return f"{system.names[place]} lacks {self._named(lost)}, and may be appointed"
+                return f"{system.names[place]} may be appointed and lacks {self._named(lost)}"
         doubled = self._doubled.get(settled)
         if doubled is None:
             doubled = self._doubled[settled] = self._twice(settled)
         if doubled:
             return doubled
-        control = system.controls[number]
-        if refused and settled:
-            fault = self._stored_after_all(settled, control.submitted, refused)
-            if fault:
-                return fault
-        if control.reader >= 0 and (reached := holders[control.reader].read) >= 0:
-            for entry in self._entries(control.expected):
-                if entry.end > reached:
-                    return f"a read reaches {reached}, and {entry} had been answered for"
-        return ""
+        choices = system.controls[control]
+        return (refused and self._stored_after_all(settled, choices.submitted, refused)) or self._missed(
+            choices, stances
+        )
 
-    def _entries(self, bits: int) -> list:
+    def _entries(self, bits: int) -> list[Entry]:
         entries = self._system.catalogue.entries
         return [entries[number] for number in range(bits.bit_length()) if bits >> number & 1]
 
     def _named(self, bits: int) -> str:
-        return ", ".join([str(entry) for entry in self._entries(bits)])
+        return " and ".join([f"what lies at {entry.base}..{entry.end - 1}" for entry in self._entries(bits)])
 
     def _twice(self, settled: int) -> str:
-        seen: set[tuple[int, int]] = set()
+        seen = {(each.connection, each.series) for each in self._system.world.before}
         for entry in self._entries(settled):
             for change in entry.changes:
                 if change in seen and change[0]:
@@ -68,13 +66,20 @@ class Checker:
     def _stored_after_all(self, settled: int, submitted: int, refused: int) -> str:
         present = {change for entry in self._entries(settled) for change in entry.changes}
         submissions = self._system.world.submissions
-        open_still = {
+        possible = {
             (each.connection, each.series)
             for number, each in enumerate(submissions)
             if submitted >> number & 1 and not refused >> number & 1
         }
         for number, each in enumerate(submissions):
             change = (each.connection, each.series)
-            if refused >> number & 1 and change in present and change not in open_still:
+            if refused >> number & 1 and change in present and change not in possible:
                 return f"series {each.series} was refused, and is there"
         return ""
+
+    def _missed(self, control: Control, stances: list[Stance]) -> str:
+        if control.reader < 0 or stances[control.reader].read < 0:
+            return ""
+        reached = stances[control.reader].read
+        missed = [entry for entry in self._entries(control.expected) if entry.end > reached]
+        return f"a read reaches {reached}, and the entry at {missed[0].base} was settled before it" if missed else ""

@@ -50,13 +50,13 @@ def copied(thing: Any, seen: dict[int, Any]) -> Any:
 
 def _copier(kind: type) -> Copier:
     if issubclass(kind, _SHARED) or _frozen(kind) or kind is tuple:
-        return lambda thing, seen: thing
+        return lambda thing, _: thing
     if kind is list or kind is deque:
         return _copied_sequence
     if kind is dict:
         return lambda thing, seen: {key: copied(value, seen) for key, value in thing.items()}
     if issubclass(kind, Struct):
-        return lambda thing, seen: kind(*[getattr(thing, field) for field in kind.__struct_fields__])
+        return lambda thing, _: kind(*[getattr(thing, field) for field in kind.__struct_fields__])
     slots = kind.__slots__  # type: ignore[attr-defined]
 
     def copied_object(thing: Any, seen: dict[int, Any]) -> Any:

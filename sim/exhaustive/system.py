@@ -137,10 +137,8 @@ class System:
         for left, right in self._pairs:
             key = stances[left] << STANCE_BITS | stances[right]
             _, _, lefts, rights = meetings.get(key) or self._meet(stances[left], stances[right])
-            for after in lefts:
-                found.append(settled(stances, left, after, control))
-            for after in rights:
-                found.append(settled(stances, right, after, control))
+            found.extend([settled(stances, left, after, control) for after in lefts])
+            found.extend([settled(stances, right, after, control) for after in rights])
         for place, stance in enumerate(stances):
             own = choices.get(stance << CONTROL_BITS | control)
             for after, control_after in self._choose(place, stance, control) if own is None else own:
