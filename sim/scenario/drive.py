@@ -107,5 +107,4 @@ class Drive:
         self.busy_until_us = 0
 
     def trim(self, start: int) -> None:
-        assert not self.unsynced, "retention takes what is synced"
-        self.latest = self.synced = self.synced.trimmed(start)
+        self.latest, self.synced = self.latest.trimmed(start), self.synced.trimmed(start)

@@ -55,7 +55,7 @@ restart a
 settle
 expect a: not holds k=1
 """
-    with pytest.raises(ScenarioFailed, match="line 9, star keeping 1"):
+    with pytest.raises(ScenarioFailed, match="line 9, star with 1"):
         renewed(text)
 
 
