@@ -156,13 +156,17 @@ class Joined:
         self.run()
 
     def sync(self, node: NodeId) -> None:
-        """The disk gets on again."""
-        self.stalled.discard(node)
+        """What is under way to the disk is there, though it may be stalled again with what follows."""
         tickets = [ticket for ticket, _ in self.disks[node].under_way]
         if tickets:
             self.disks[node].sync(tickets[-1])
             self.inbox[node].append(Persisted(tickets[-1]))
         self.run()
+
+    def resume(self, node: NodeId) -> None:
+        """Its disk is stalled no longer."""
+        self.stalled.discard(node)
+        self.sync(node)
 
     def _turn(self, node: NodeId, events: list[Event]) -> list[Effect]:
         phaser = self.phasers[node]

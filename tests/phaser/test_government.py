@@ -18,7 +18,11 @@ STAR = Government(3, "b", ("a", "b", "c"), ("d", "e"), Shape.STAR)
 CHAIN = Government(3, "b", ("a", "b", "c"), ("d", "e"), Shape.CHAIN)
 governments = st.builds(
     lambda members, newcomers, shape, place: Government(
-        1, f"m{place % members}", tuple(f"m{n}" for n in range(members)), tuple(f"n{n}" for n in range(newcomers)), shape
+        1,
+        f"m{place % members}",
+        tuple(f"m{n}" for n in range(members)),
+        tuple(f"n{n}" for n in range(newcomers)),
+        shape,
     ),
     st.integers(1, 5),
     st.integers(0, 3),

@@ -1,0 +1,147 @@
+import msgspec
+
+from hansard.batch import Batch, build, merge
+from hansard.phaser.outcome import Receipt
+from hansard.phaser.streams import RECEIPTS_MAX, Early, Forgotten, Fresh, Image, Known, Streams
+from tests.phaser.joined import batch
+
+HOUR = 3_600_000_000
+
+
+def stamped(content: Batch, offset: int, timestamp: int = 1) -> Batch:
+    return content.stamped(epoch=1, base_offset=offset, timestamp=timestamp)
+
+
+def filled(*batches: Batch, committed: int = 0) -> Streams:
+    streams = Streams(HOUR)
+    for number in batches:
+        streams.append(number)
+    streams.commit(committed)
+    return streams
+
+
+def test_a_new_connection_begins_with_any_series() -> None:
+    assert Streams(HOUR).judge(7, first=5, last=6, previous=-1) == Fresh()
+
+
+def test_what_follows_the_last_series_is_appended_whether_that_is_committed_or_not() -> None:
+    for committed in (0, 1):
+        streams = filled(stamped(batch(0), 0), committed=committed)
+        assert streams.judge(7, first=1, last=1, previous=0) == Fresh()
+
+
+def test_a_missing_series_is_told_with_the_last_that_is_there() -> None:
+    assert filled(stamped(batch(0), 0)).judge(7, first=2, last=2, previous=1) == Early(0)
+    assert Streams(HOUR).judge(7, first=2, last=2, previous=1) == Early(-1)
+
+
+def test_series_need_not_be_contiguous() -> None:
+    """After a split, a client's series are sparse in each half."""
+    streams = filled(stamped(batch(4), 0), stamped(batch(9, previous=4), 1))
+    assert streams.judge(7, first=20, last=22, previous=9) == Fresh()
+    assert streams.judge(7, first=20, last=22, previous=10) == Early(9)
+
+
+def test_a_duplicate_waits_for_its_first_copy_and_gets_its_receipt() -> None:
+    streams = filled(stamped(batch(0, count=3), 10, timestamp=5))
+    assert streams.judge(7, first=0, last=2, previous=-1) == Known(11, Receipt(10, 5))
+    streams.commit(13)
+    assert streams.judge(7, first=0, last=2, previous=-1) == Known(0, Receipt(10, 5))
+
+
+def test_a_part_of_a_batch_gets_its_own_place_as_receipt() -> None:
+    streams = filled(stamped(batch(4, count=5), 10), committed=15)
+    assert streams.judge(7, first=6, last=7, previous=5) == Known(0, Receipt(12, 1))
+
+
+def test_a_part_of_a_sparse_batch_has_no_receipt_that_could_be_told() -> None:
+    sparse = build([b"k"] * 3, [b"v"] * 3, connection=7, series=[2, 5, 9], previous_series=-1)
+    streams = filled(stamped(sparse, 10), committed=13)
+    assert streams.judge(7, first=2, last=9, previous=-1) == Known(0, Receipt(10, 1))
+    assert streams.judge(7, first=5, last=9, previous=2) == Known(0, None)
+
+
+def test_of_a_partial_duplicate_the_rest_is_appended() -> None:
+    streams = filled(stamped(batch(0, count=3), 0))
+    assert streams.judge(7, first=1, last=5, previous=0) == Fresh(after=2)
+
+
+def test_receipts_are_kept_for_the_last_batches_of_a_connection() -> None:
+    many = RECEIPTS_MAX + 5
+    streams = filled(*[stamped(batch(number), number) for number in range(many)], committed=many)
+    assert streams.judge(7, first=4, last=4, previous=3) == Known(0, None)
+    assert streams.judge(7, first=5, last=5, previous=4) == Known(0, Receipt(5, 1))
+    assert len(streams.settled[7].pieces) == RECEIPTS_MAX
+
+
+def test_each_of_those_merged_into_one_batch_gets_the_receipt_of_its_own_place() -> None:
+    merged = merge([batch(3, 7, count=2), build([b"k"], [b"v"]), batch(0, 8), batch(6, 9, count=3)])
+    streams = filled(stamped(merged, 20, timestamp=4))
+    assert streams.judge(7, first=3, last=4, previous=2) == Known(21, Receipt(20, 4))
+    assert streams.judge(8, first=0, last=0, previous=-1) == Known(24, Receipt(23, 4))
+    assert streams.judge(9, first=7, last=8, previous=6) == Known(25, Receipt(25, 4))
+    assert streams.last(0) is None
+
+
+def test_a_stream_is_forgotten_by_the_logs_own_time() -> None:
+    streams = filled(stamped(batch(0, 7), 0, timestamp=1), stamped(batch(0, 8), 1, timestamp=HOUR + 1), committed=2)
+    assert streams.last(7) == 0
+    streams.append(stamped(batch(1, 8), 2, timestamp=HOUR + 2))
+    assert streams.last(7) == 0, "not before that is committed"
+    streams.commit(3)
+    assert streams.last(7) is None
+
+
+def test_an_unknown_number_up_to_the_highest_forgotten_is_forgotten_and_not_new() -> None:
+    streams = filled(stamped(batch(0, 7), 0), stamped(batch(0, 9), 1, timestamp=2 * HOUR), committed=2)
+    assert streams.judge(7, first=0, last=0, previous=-1) == Forgotten()
+    assert streams.judge(5, first=0, last=0, previous=-1) == Forgotten()
+    assert streams.judge(8, first=0, last=0, previous=-1) == Fresh()
+    assert streams.judge(9, first=1, last=1, previous=0) == Fresh()
+
+
+def test_who_was_heard_of_again_is_forgotten_later() -> None:
+    streams = filled(
+        stamped(batch(0, 7), 0, timestamp=1),
+        stamped(batch(0, 8), 1, timestamp=2),
+        stamped(batch(1, 7), 2, timestamp=HOUR),
+        stamped(batch(0, 9), 3, timestamp=HOUR + 3),
+        committed=4,
+    )
+    assert (streams.last(7), streams.last(8), streams.forgotten) == (1, None, 8)
+
+
+def test_a_continuation_needs_what_the_old_connection_sent_last() -> None:
+    streams = filled(stamped(batch(0, 7), 0), stamped(batch(1, 7), 1))
+    assert streams.judge_continuation(7, 1) is None
+    assert streams.judge_continuation(7, 2) == Early(1)
+    assert streams.judge_continuation(6, 0) == Early(-1)
+    assert streams.judge_continuation(6, -1) is None, "the old one sent nothing here"
+
+
+def test_nothing_continues_a_forgotten_connection() -> None:
+    streams = filled(stamped(batch(0, 7), 0), stamped(batch(0, 9), 1, timestamp=2 * HOUR), committed=2)
+    assert streams.judge_continuation(7, 0) == Forgotten()
+
+
+def test_unrolled_entries_are_as_if_they_had_never_been() -> None:
+    streams = filled(stamped(batch(0), 0), stamped(batch(1), 1), stamped(batch(0, 8), 2), committed=1)
+    streams.cut(1)
+    assert (streams.last(7), streams.last(8)) == (0, None)
+    assert streams.judge(7, first=1, last=1, previous=0) == Fresh()
+
+
+def test_an_image_goes_over_the_wire_and_comes_back_the_same() -> None:
+    streams = filled(
+        stamped(batch(0, 7), 0),
+        stamped(batch(3, 9, count=2), 1, timestamp=2 * HOUR),
+        stamped(batch(0, 11), 3),
+        committed=3,
+    )
+    content = msgspec.msgpack.encode(streams.image())
+    restored = Streams(HOUR)
+    restored.append(stamped(batch(0, 5), 0))
+    restored.restore(msgspec.msgpack.decode(content, type=Image))
+    assert restored.image() == streams.image()
+    assert restored.last(5) is None and restored.last(11) is None, "only what is settled, and nothing else"
+    assert restored.judge(9, first=4, last=4, previous=3) == streams.judge(9, first=4, last=4, previous=3)
