@@ -95,6 +95,8 @@ class Nemesis:
                 return self._ambush(fault, random, world.clock.now_us + 5_000_000)
             case "wipe":
                 return self._wipe(random)
+            case "betray":
+                return self._betray(random, world.clock.now_us + 8_000_000)
             case "deaf":
                 return self._deaf(here, fault.length_us)
             case "hold":
@@ -147,6 +149,27 @@ class Nemesis:
         if not spare:
             return False
         random.choice(spare).replace()
+        return True
+
+    def _betray(self, random: Random, until_us: int) -> bool:
+        """Wait for an expansion; then its leader restarts, and a newcomer hears nothing of it, and is to lead later."""
+        world, edict = self.world, self.world.edict
+        newcomers = [node for node in edict.newest.newcomers if node in edict.living]
+        if not newcomers:
+            if world.clock.now_us < until_us:
+                self._later(5_000, lambda: self._betray(random, until_us))
+            return world.clock.now_us < until_us
+        leader, newcomer = world.by_place[edict.newest.leader[0]], random.choice(newcomers)
+        others = [other for other in world.participants if other.place != newcomer[0]]
+        place = world.by_place[newcomer[0]]
+        self._cut([*[(other, place) for other in others], *[(place, other) for other in others]], 2_500_000)
+        self._crash(leader, 20_000)
+
+        def appoint() -> None:
+            if newcomer in edict.living:
+                edict.appoint(newcomer, edict.living)
+
+        self._later(2_000_000, appoint)
         return True
 
     def _pause(self, victim: Participant, length_us: int) -> bool:

@@ -39,8 +39,9 @@ KINDS: Final = (
     "burst",
     "newcomer",
     "wipe",
+    "betray",
 )
-ACCLIMATION: Final = ("trim", "expand", "newcomer", "newcomer", "wipe", "contract", "switch")
+ACCLIMATION: Final = ("trim", "expand", "newcomer", "newcomer", "wipe", "betray", "contract", "switch")
 """What makes newcomers begin from nothing, and disturbs them."""
 
 

@@ -62,9 +62,15 @@ class Barrier:
             if asked.read.deadline_us <= now_us:
                 self.effects.append(AnswerRead(asked.read.id, Expired()))
         self.waiting = deque([asked for asked in self.waiting if asked.read.deadline_us > now_us])
+        self.running = self.running and bool(self.waiting)
+
+    def start_again(self) -> None:
+        """This participant leads on under another term: what was confirmed is worth nothing, and is asked for anew."""
+        self.waiting = deque([Asked(asked.read, self.round + 1) for asked in self.waiting])
+        self.running = False
 
     def give_up(self, outcome: NotLeader) -> None:
-        """This participant does not lead any more, or leads under another term: what was confirmed is worth nothing."""
+        """This participant does not lead any more."""
         for asked in self.waiting:
             self.effects.append(AnswerRead(asked.read.id, outcome))
         self.waiting.clear()

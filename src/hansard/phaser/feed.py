@@ -7,33 +7,23 @@ streaming        batches are sent one after the other, a bounded number of bytes
 
 from collections import deque
 
-from crc32c import crc32c
-
-from .government import NodeId, Term
-from .message import Collection
+from .government import NodeId
+from .snapshot import Snapshot
 
 
 class Transfer:
-    """The state on its way to a copy that has none."""
+    """A snapshot on its way to a copy that has none."""
 
-    __slots__ = ("collection", "content", "kept", "part_bytes", "start", "start_term")
+    __slots__ = ("kept", "snapshot")
 
-    def __init__(self, offset: int, start: int, start_term: Term, content: bytes, part_bytes: int) -> None:
-        self.collection = Collection(offset, -(-len(content) // part_bytes), crc32c(content))
-        self.start = start
-        self.start_term = start_term
-        self.content = content
-        self.part_bytes = part_bytes
-        self.kept = 0
+    def __init__(self, snapshot: Snapshot, kept: int) -> None:
+        self.snapshot = snapshot
+        self.kept = kept
         """Parts that the other one has on disk."""
 
     @property
     def done(self) -> bool:
-        return self.kept == self.collection.total
-
-    @property
-    def next_part(self) -> bytes:
-        return self.content[self.kept * self.part_bytes : (self.kept + 1) * self.part_bytes]
+        return self.kept == self.snapshot.collection.total
 
 
 class Feed:
@@ -44,6 +34,8 @@ class Feed:
         "asked_us",
         "commit_sent",
         "commit_there",
+        "complaint",
+        "complaint_us",
         "confirmed",
         "fetching",
         "flight",
@@ -66,9 +58,12 @@ class Feed:
         self.through = -1
         """Everything before this is on its disk, and on the disks behind it. Never falls within a term."""
         self.floor = 0
-        """Where its log ended when it was introduced, or when it last complained: it has everything before."""
+        """Where its log ended when it last said so: it has everything before, unless it restarts, and then it tells."""
         self.flight: deque[tuple[int, int]] = deque()
         self.flight_bytes = 0
+        self.complaint = -1
+        """Where its log ended when it last complained that something is missing, and when that was."""
+        self.complaint_us = 0
         self.fetching = False
         self.commit_sent = 0
         self.commit_there = 0
@@ -90,6 +85,13 @@ class Feed:
         self.flight.clear()
         self.flight_bytes = 0
         self.fetching = False
+
+    def complains_anew(self, end: int, now_us: int, resend_us: int) -> bool:
+        """Whether a complaint is to be heard, or is the same one again: then what it asks for is under way."""
+        if end == self.complaint and 4 * (now_us - self.complaint_us) < resend_us:
+            return False
+        self.complaint, self.complaint_us = end, now_us
+        return True
 
     def sent(self, end: int, length: int) -> None:
         self.next = end

@@ -54,7 +54,7 @@ def check_lineage(lineage: Lineage, promised: Term) -> None:
     """Two logs are compared by their runs, so those have to be true of the log."""
     start, end, runs = lineage.start, lineage.end, lineage.runs
     assert 0 <= start <= end, f"the log goes from {start} to {end}"
-    assert runs or not end, f"nobody wrote what is before {end}"
+    assert runs or start == end, f"nobody wrote what is before {end}"
     assert all(a.term < b.term and a.start < b.start for a, b in pairwise(runs)), f"runs do not rise: {runs}"
     if runs:
         assert runs[0].term > NO_TERM, f"a run of no term: {runs}"

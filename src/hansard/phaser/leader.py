@@ -91,6 +91,8 @@ class Leader:
         assert self.phase is Phase.REPORTING and self.relay is not None
         self.phase = Phase.OPEN
         self._decree(wall_us)
+        if not self.government.newcomers:
+            self.ledger.snapshot = None
         if not self.expanded:
             self.relay.feed_only((*self.counted, *self.government.newcomers))
 

@@ -23,6 +23,7 @@ from .lineage import Lineage
 from .message import Collection, Part
 from .recovered import STATE, NoteContent, Recovered, State, decode_note, decode_state, encode, part_name
 from .settings import Settings
+from .snapshot import Snapshot, snapshot
 from .streams import Image, Streams
 
 _MEMORY_US = Government(0, "", ("",)).memory_us
@@ -54,6 +55,7 @@ class Ledger:
         "saved",
         "saved_synced",
         "settings",
+        "snapshot",
         "state_from",
         "streams",
         "synced",
@@ -103,6 +105,8 @@ class Ledger:
         """The offset of the state that is on disk: a restart replays from there, so retention must not go beyond."""
         self.checkpoint_due = 0
         """Batches appended since the state was last stored."""
+        self.snapshot: Snapshot | None = None
+        """The last one that was taken for another copy."""
         self.collection = note.collection
         self.parts: list[bytes] = []
         self._find_parts(recovered.documents)
@@ -269,6 +273,17 @@ class Ledger:
         """All that is derived from the committed log."""
         assert self.state_from is not None and self.committed >= self.state_from
         return State(self.committed, self.timestamp, self.decree, self.streams.image())
+
+    def take_snapshot(self) -> Snapshot:
+        """For a copy that begins anew. It is kept, in case its transfer is interrupted."""
+        state, before = self.state(), self.lineage.term_before(self.start)
+        self.snapshot = snapshot(state.offset, self.start, before, encode(state), self.settings.part_bytes)
+        return self.snapshot
+
+    def usable_snapshot(self, collection: Collection | None) -> Snapshot | None:
+        """The one that a copy has parts of, if it can still go on with it here."""
+        kept = self.snapshot
+        return kept if kept is not None and kept.collection == collection and kept.start >= self.start else None
 
     def forget(self, needed: int) -> None:
         """Drop from memory what is committed and nobody needs; beyond a bound also what somebody does."""

@@ -195,7 +195,9 @@ class Member:
     def through(self) -> int:
         """Everything before this is on this disk and on those further down."""
         feeds = self.relay.feeds.values()
-        return -1 if self.foreign else min([self.ledger.synced, *[feed.through for feed in feeds]])
+        if self.foreign or self.ledger.collection is not None or self.part_mark is not None:
+            return -1  # it begins anew, and that is not on disk yet
+        return min([self.ledger.synced, *[feed.through for feed in feeds]])
 
     def _answer_part(self) -> None:
         assert self.part_of is not None

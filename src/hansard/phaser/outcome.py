@@ -2,7 +2,7 @@
 
 The answers differ in what the client may conclude. *Stored* and *Repeated*: it is on every member's disk. *Unknown*: it
 was journalled, and may yet turn up; the same series may be submitted again. Everything else: certainly not stored, and
-it will not be.
+it will not be. That is said of this attempt: it tells nothing of an earlier one whose outcome is unknown.
 
     Outcome
     ├── Stored          here is its place

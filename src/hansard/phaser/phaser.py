@@ -198,7 +198,8 @@ class Phaser:
             return
         if government.leader == self.me:
             assert self.ledger.stated, "only a full member is ever appointed to lead"
-            self._step_down(NotLeader(self.me, epoch))
+            self.leading = self.following = None
+            self.barrier.start_again()
             self.government = government
             self.ledger.promise(next_term(epoch, self.term))
             self.leading = Leader(self.me, government, self.term, self.ledger, self.effects)
@@ -328,7 +329,7 @@ class Phaser:
         relay, following = self.relay, self.following
         feed = relay.feeds.get(node) if relay is not None else None
         if relay is not None and feed is not None:
-            feed.commit_there = feed.commit_sent = 0  # it may have restarted: the answer will tell
+            feed.commit_there = -1  # it may have restarted: the answer will tell
             relay.remind(feed)
         if following is not None and following.upstream == node:
             following.remind()
@@ -336,6 +337,8 @@ class Phaser:
     def _tick(self) -> None:
         self.desk.expire(self.now_us)
         self.barrier.expire(self.now_us)
+        if self.leading is not None and self.relay is not None and not self.barrier.running:
+            self.relay.stop_confirming()
         if self.relay is not None:
             self.relay.resend()
         if self.following is not None:

@@ -15,11 +15,10 @@ from .feed import Feed, Transfer
 from .government import NodeId
 from .ledger import Ledger
 from .message import Acknowledge, Append, Commit, Confirm, Part, PartKept, Wedge, Wedged
-from .recovered import encode
 
 
 class Relay:
-    __slots__ = ("effects", "feeds", "ledger", "now_us", "round", "wedge")
+    __slots__ = ("asking", "effects", "feeds", "ledger", "now_us", "round", "wedge")
 
     def __init__(self, ledger: Ledger, effects: list[Effect], wedge: Wedge, now_us: int) -> None:
         self.ledger = ledger
@@ -31,6 +30,8 @@ class Relay:
         self.feeds: dict[NodeId, Feed] = {}
         self.round = 0
         """The last round in which the term was to be confirmed."""
+        self.asking = False
+        """Somebody waits for it."""
 
     def feed_only(self, nodes: Iterable[NodeId]) -> None:
         """Pass the log on to these, and to nobody else."""
@@ -54,47 +55,48 @@ class Relay:
         """It follows the term. What it says it has decides how it goes on."""
         ledger = self.ledger
         feed.introduced, feed.progress_us, feed.commit_sent = True, self.now_us, 0
-        if feed.confirmed < self.round:
+        if self._unconfirmed(feed):
             self._ask(feed)
         if message.stated and message.end is not None and message.end >= ledger.start:
             feed.transfer, feed.floor = None, message.end
             feed.restart(message.end)
             feed.acknowledged(message.through, self.now_us)
             return
-        transfer = feed.transfer
-        if transfer is None or transfer.start < ledger.start:
-            if ledger.state_from is None or ledger.committed < ledger.state_from:
-                feed.introduced = False  # we are not there yet ourselves
-                return
-            state, before = ledger.state(), ledger.lineage.term_before(ledger.start)
-            transfer = Transfer(state.offset, ledger.start, before, encode(state), ledger.settings.part_bytes)
-            feed.transfer = transfer
-        transfer.kept = message.parts if message.collection == transfer.collection else 0
+        if ledger.state_from is None or ledger.committed < ledger.state_from:
+            feed.introduced = False  # we are not there yet ourselves
+            return
+        usable = ledger.usable_snapshot(message.collection)
+        if usable is not None:
+            feed.transfer = Transfer(usable, message.parts)
+        else:
+            feed.transfer = Transfer(ledger.take_snapshot(), 0)
+        feed.restart(0)
         self._send_part(feed)
 
     def _send_part(self, feed: Feed) -> None:
         transfer = feed.transfer
         assert transfer is not None and not transfer.done
-        where = (transfer.collection, transfer.kept, transfer.start, transfer.start_term)
-        self._send(feed.node, Part(self.wedge.term, *where, transfer.next_part))
+        self._send(feed.node, transfer.snapshot.part(self.wedge.term, transfer.kept))
 
     def part_kept(self, feed: Feed, message: PartKept) -> None:
         transfer = feed.transfer
-        if transfer is None or message.collection != transfer.collection or message.parts <= transfer.kept:
+        if transfer is None or message.collection != transfer.snapshot.collection or message.parts <= transfer.kept:
             return
         transfer.kept, feed.progress_us = message.parts, self.now_us
         if not transfer.done:
             self._send_part(feed)
         else:
-            feed.transfer, feed.floor = None, transfer.start
-            feed.restart(transfer.start)
+            feed.transfer, feed.floor = None, transfer.snapshot.start
+            feed.restart(feed.floor)
 
     def acknowledge(self, feed: Feed, message: Acknowledge) -> bool:
         """Says whether that was news."""
         if not feed.streaming:
             return False
         feed.commit_there = max(feed.commit_there, message.committed)
-        if message.missing and message.end < feed.next:
+        if not message.missing:
+            feed.floor = max(feed.floor, message.end)
+        elif message.end < feed.next and feed.complains_anew(message.end, self.now_us, self.ledger.settings.resend_us):
             feed.floor = message.end
             feed.restart(message.end)
         return feed.acknowledged(message.through, self.now_us)
@@ -152,10 +154,17 @@ class Relay:
 
     def confirm(self, round: int) -> None:
         """Ask everybody further down whether they still follow the term."""
-        self.round = max(self.round, round)
+        self.round, self.asking = max(self.round, round), True
         for feed in self.feeds.values():
             if feed.introduced:
                 self._ask(feed)
+
+    def stop_confirming(self) -> None:
+        """Nobody waits for it any more."""
+        self.asking = False
+
+    def _unconfirmed(self, feed: Feed) -> bool:
+        return self.asking and feed.confirmed < self.round
 
     def _ask(self, feed: Feed) -> None:
         feed.asked_us = self.now_us
@@ -167,7 +176,7 @@ class Relay:
         for feed in self.feeds.values():
             if self.now_us - feed.progress_us >= resend_us:
                 self.remind(feed)
-            if feed.introduced and feed.confirmed < self.round and self.now_us - feed.asked_us >= resend_us:
+            if feed.introduced and self._unconfirmed(feed) and self.now_us - feed.asked_us >= resend_us:
                 self._ask(feed)
 
     def remind(self, feed: Feed) -> None:
@@ -181,7 +190,7 @@ class Relay:
             if feed.flight:
                 again = max(feed.through, feed.floor)
                 feed.restart(again)
-            if feed.commit_there < self.ledger.commit_known:
-                feed.commit_sent = 0
-            if feed.confirmed < self.round:
+            elif feed.through < self.ledger.end or feed.commit_there < self.ledger.commit_known:
+                self._send(feed.node, Commit(self.wedge.term, self.ledger.commit_known))  # it will say what it has
+            if self._unconfirmed(feed):
                 self._ask(feed)
