@@ -5,7 +5,7 @@ raise AssertionError with what is wrong. They are for tests and simulators: a fe
 has little in memory, so that every turn can be followed by them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -23,7 +23,7 @@ from .message import Collection
 from .phaser import Phaser
 from .relay import Relay
 from .settings import Settings
-from .streams import RECEIPTS_MAX, Streams
+from .streams import RECEIPTS_MAX, Piece, Streams
 
 WALKED_MAX: Final = 200
 """Longer queues are looked at only at their ends: they were walked when they were shorter."""
@@ -134,9 +134,12 @@ def check_streams(streams: Streams) -> None:
     """`pending` is in log order and by_connection has the same; `settled` is in the order of its timestamps."""
     pending, by_connection, settled = streams.pending, streams.by_connection, streams.settled
     if len(pending) <= WALKED_MAX:
+        nothing: Iterator[Piece] = iter(())
         places = {connection: iter(waiting) for connection, waiting in by_connection.items()}
         for piece in pending:
-            assert next(places[piece.connection], None) is piece, f"{piece} has another place by its connection"
+            assert next(places.get(piece.connection, nothing), None) is piece, (
+                f"{piece} has another place by its connection"
+            )
         assert sum(map(len, by_connection.values())) == len(pending), "more waits by connection than in all"
         assert all(by_connection.values()), "a connection with nothing pending"
         assert all(a.offset < b.offset for a, b in pairwise(pending)), "pending is not in log order"
