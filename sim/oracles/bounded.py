@@ -26,6 +26,8 @@ class Bounded(Oracle):
     def after_turn(self, participant: "Participant", events: Sequence[Event], effects: Sequence[Effect]) -> None:
         phaser = participant.phaser
         assert phaser is not None
+        if not effects:
+            return  # nothing came of it; the next turn is held against the last one of which something did
         after = summary(phaser)
         before = self._before.get(participant.name)
         self._before[participant.name] = after

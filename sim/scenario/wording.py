@@ -86,7 +86,7 @@ def message(said: Message) -> str:
             return f"still {epoch(said.term)} (round {said.round})"
         case Part():
             number, total = said.number + 1, said.collection.total
-            return f"part {number} of {total} of the state at {said.collection.offset}, log from {said.start}"
+            return f"part {number} of {total} of the state at {said.collection.offset}, log from {said.collection.start}"
         case PartKept():
             return f"has {said.parts} of {said.collection.total} parts of the state at {said.collection.offset}"
         case _:

@@ -84,6 +84,14 @@ class Nemesis:
             case "switch":
                 edict.switch(random, contract=False)
                 return True
+            case "switch twice":
+                edict.switch(random, contract=False)
+                self._later(random.randrange(80_000), lambda: edict.switch(random, contract=True))
+                return True
+            case "coup":
+                self._deaf(world.by_place[edict.newest.leader[0]], fault.length_us)
+                edict.switch(random, contract=random.random() < 0.5)
+                return True
             case "contract":
                 edict.switch(random, contract=True)
                 return True

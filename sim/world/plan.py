@@ -40,6 +40,8 @@ KINDS: Final = (
     "newcomer",
     "wipe",
     "betray",
+    "switch twice",
+    "coup",
 )
 ACCLIMATION: Final = ("trim", "expand", "newcomer", "newcomer", "wipe", "betray", "contract", "switch")
 """What makes newcomers begin from nothing, and disturbs them."""

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from hansard.batch import BATCH_BYTES_MAX, Batch, Flag, bucket_of, build, key_hash, select
-from hansard.phaser import Settings
+from hansard.phaser import Phaser, Recovered, Settings
 from hansard.phaser.effect import Persist, Put
 from hansard.phaser.event import Continues, Doubled, Paused, Submit
-from hansard.phaser.government import Government
+from hansard.phaser.government import Government, first_term
 from hansard.phaser.outcome import (
     Broken,
     Busy,
@@ -274,3 +274,12 @@ def test_a_batch_is_journalled_in_the_turn_in_which_it_comes() -> None:
     joined = formed(ALONE)
     writes = [e.writes for e in joined.happen("a", submit(1, 0)) if isinstance(e, Persist)]
     assert [type(write) for write in writes[0]] == [Put]
+
+
+def test_a_bucket_that_restarts_takes_what_was_cut_for_as_many_buckets_as_there_are() -> None:
+    key = next(key for key in (b"%d" % number for number in range(99)) if bucket_of(key_hash(key), 4) == 3)
+    phaser = Phaser("a", 3, Settings(), Recovered(), buckets=4)
+    phaser.turn([Submit(1, build([key], [b"v"], connection=7), FAR, buckets=4)], 0, 1)
+    assert len(phaser.desk.backlog) == 1
+    phaser.desk.drain(first_term(1), 0, 1)
+    assert len(phaser.desk.pending) == 1

@@ -4,7 +4,7 @@ from hansard.batch import Batch
 from hansard.phaser import Phaser, Settings
 from hansard.phaser.effect import Discard
 from hansard.phaser.event import Appointed, Connected, Received
-from hansard.phaser.government import Government, NodeId, Shape, first_term
+from hansard.phaser.government import Government, NodeId, Shape, Term, first_term
 from hansard.phaser.lineage import Run
 from hansard.phaser.message import (
     Acknowledge,
@@ -49,8 +49,8 @@ def said(joined: Joined, *messages: Message, node: NodeId = "b") -> list[Message
     return [message for _, _, message in joined.sent[before:]]
 
 
-def collection(content: bytes, offset: int, total: int) -> Collection:
-    return Collection(offset, total, crc32c(content))
+def collection(content: bytes, offset: int, total: int, start: int | None = None, term: Term = T1) -> Collection:
+    return Collection(offset, offset if start is None else start, term, total, crc32c(content))
 
 
 # Batches.
@@ -161,8 +161,8 @@ STATE_AT_100 = encode(State(100, 1, None, Image(9, ())))
 def test_a_copy_that_begins_anew_has_the_leaders_state_and_its_log_from_there() -> None:
     joined = returned_after_a_long_time()
     whole = collection(STATE_AT_100, 100, 2)
-    assert said(joined, Part(T2, whole, 0, 100, T1, STATE_AT_100[:4]), node="d") == [PartKept(T2, whole, 1)]
-    answer = said(joined, Part(T2, whole, 1, 100, T1, STATE_AT_100[4:]), node="d")
+    assert said(joined, Part(T2, whole, 0, STATE_AT_100[:4]), node="d") == [PartKept(T2, whole, 1)]
+    answer = said(joined, Part(T2, whole, 1, STATE_AT_100[4:]), node="d")
     assert PartKept(T2, whole, 2) in answer
     ledger = joined.phasers["d"].ledger
     assert (ledger.start, ledger.end, ledger.committed, ledger.streams.forgotten) == (100, 100, 100, 9)
@@ -174,7 +174,7 @@ def test_a_copy_that_begins_anew_has_the_leaders_state_and_its_log_from_there() 
 def test_a_part_that_comes_twice_is_acknowledged_twice() -> None:
     joined = returned_after_a_long_time()
     whole = collection(STATE_AT_100, 100, 2)
-    parts = [Part(T2, whole, 0, 100, T1, STATE_AT_100[:4]), Part(T2, whole, 1, 100, T1, STATE_AT_100[4:])]
+    parts = [Part(T2, whole, 0, STATE_AT_100[:4]), Part(T2, whole, 1, STATE_AT_100[4:])]
     for kept, part in enumerate(parts, start=1):
         for _ in range(2):
             assert PartKept(T2, whole, kept) in said(joined, part, node="d")
@@ -182,7 +182,7 @@ def test_a_part_that_comes_twice_is_acknowledged_twice() -> None:
 
 def test_a_snapshot_does_not_throw_away_a_log_that_is_of_use() -> None:
     joined = following(entry(T1, 0, 0), entry(T1, 1, 1))
-    answer = said(joined, Part(T1, collection(STATE_AT_100, 1, 1), 0, 1, T1, STATE_AT_100))
+    answer = said(joined, Part(T1, collection(STATE_AT_100, 1, 1), 0, STATE_AT_100))
     assert answer == [Estranged(T1)], "whoever sends it has a wrong idea of this copy"
     assert series_of(joined.disks["b"].log) == [0, 1]
 
@@ -191,30 +191,30 @@ def test_a_part_of_a_snapshot_that_was_given_up_is_not_taken_for_another() -> No
     joined = returned_after_a_long_time()
     other = encode(State(100, 1, None, Image(5, ())))
     whole = collection(STATE_AT_100, 100, 2)
-    said(joined, Part(T2, whole, 0, 100, T1, STATE_AT_100[:4]), node="d")
-    said(joined, Part(T2, collection(other, 100, 2), 1, 100, T1, other[4:]), node="d")
+    said(joined, Part(T2, whole, 0, STATE_AT_100[:4]), node="d")
+    said(joined, Part(T2, collection(other, 100, 2), 1, other[4:]), node="d")
     assert joined.phasers["d"].ledger.parts == [STATE_AT_100[:4]]
     assert not joined.phasers["d"].ledger.stated
 
 
 def test_a_snapshot_whose_checksum_is_wrong_is_not_installed() -> None:
     joined = returned_after_a_long_time()
-    wrong = Collection(100, 1, crc32c(STATE_AT_100) ^ 1)
-    said(joined, Part(T2, wrong, 0, 100, T1, STATE_AT_100), node="d")
+    wrong = Collection(100, 100, T1, 1, crc32c(STATE_AT_100) ^ 1)
+    said(joined, Part(T2, wrong, 0, STATE_AT_100), node="d")
     assert not joined.phasers["d"].ledger.stated
 
 
 def test_collecting_goes_on_after_a_restart_where_it_was() -> None:
     joined = returned_after_a_long_time()
     whole = collection(STATE_AT_100, 100, 3)
-    said(joined, Part(T2, whole, 0, 100, T1, STATE_AT_100[:3]), node="d")
-    said(joined, Part(T2, whole, 1, 100, T1, STATE_AT_100[3:6]), node="d")
+    said(joined, Part(T2, whole, 0, STATE_AT_100[:3]), node="d")
+    said(joined, Part(T2, whole, 1, STATE_AT_100[3:6]), node="d")
     joined.restart("d")
     wedge = Wedge(T2, Government(2, "a", ("a",), ("d",)), False, 100, 200, (Run(T1, 0),))
     (answer,) = said(joined, wedge, node="d")
     assert isinstance(answer, Wedged)
     assert (answer.stated, answer.collection, answer.parts) == (False, whole, 2)
-    said(joined, Part(T2, whole, 2, 100, T1, STATE_AT_100[6:]), node="d")
+    said(joined, Part(T2, whole, 2, STATE_AT_100[6:]), node="d")
     assert joined.phasers["d"].ledger.stated
 
 
@@ -222,7 +222,7 @@ def test_half_begun_anew_is_without_a_state() -> None:
     """It must not be taken for a copy that has all there is before 100: its table of streams lacks nearly all of it."""
     joined = returned_after_a_long_time()
     joined.stalled = {"d"}
-    said(joined, Part(T2, collection(STATE_AT_100, 100, 2), 0, 100, T1, STATE_AT_100[:4]), node="d")
+    said(joined, Part(T2, collection(STATE_AT_100, 100, 2), 0, STATE_AT_100[:4]), node="d")
     disk = joined.disks["d"]
     assert len(disk.under_way) > 3
     for kept in range(len(disk.under_way) + 1):
@@ -238,9 +238,9 @@ def test_parts_of_one_snapshot_are_never_taken_for_those_of_another() -> None:
     disk = joined.disks["d"]
     old = encode(State(300, 1, None, Image(0, ())))
     whole = collection(old, 300, 3)
-    said(joined, Part(T2, whole, 0, 300, T1, old[:4]), Part(T2, whole, 1, 300, T1, old[4:5]), node="d")
+    said(joined, Part(T2, whole, 0, old[:4]), Part(T2, whole, 1, old[4:5]), node="d")
     joined.stalled = {"d"}
-    said(joined, Part(T2, whole, 2, 300, T1, old[5:]), node="d")
+    said(joined, Part(T2, whole, 2, old[5:]), node="d")
     kinds = [type(write) for _, write in disk.under_way]
     joined.crash("d", kinds.index(Discard))
     joined.stalled.clear()
@@ -248,7 +248,7 @@ def test_parts_of_one_snapshot_are_never_taken_for_those_of_another() -> None:
     wedge = Wedge(T3, Government(3, "a", ("a",), ("d",)), False, 500, 600, (Run(T2, 299),))
     said(joined, wedge, node="d")
     newer = encode(State(500, 1, None, Image(9, ())))
-    said(joined, Part(T3, collection(newer, 500, 3), 0, 500, T2, newer[:4]), node="d")
+    said(joined, Part(T3, collection(newer, 500, 3, 500, T2), 0, newer[:4]), node="d")
     again = joined.restart("d")
     assert not again.ledger.stated
     assert again.ledger.parts == [newer[:4]]
@@ -261,7 +261,7 @@ def test_a_newcomer_holds_a_bounded_part_of_the_log_in_memory() -> None:
     joined = Joined("d", settings)
     said(joined, Wedge(T1, Government(1, "a", ("a",), ("d",)), False, 100, 5000, (Run(T1, 0),)), node="d")
     state = encode(State(5000, 1, None, Image(0, ())))
-    said(joined, Part(T1, collection(state, 5000, 1), 0, 100, T1, state), node="d")
+    said(joined, Part(T1, collection(state, 5000, 1, 100), 0, state), node="d")
     for number in range(100, 400):
         said(joined, Append(T1, T1, number, entry(T1, number, number), 5000), node="d")
     ledger = joined.phasers["d"].ledger
@@ -330,3 +330,34 @@ def test_a_refusal_from_further_down_the_chain_is_passed_up() -> None:
     joined.happen("a", submit(1, 0))
     assert joined.messages(Refuse, "b", "a")
     assert joined.phasers["a"].leading is None
+
+
+def test_a_copy_that_begins_anew_further_back_acknowledges_what_it_gets() -> None:
+    """A crash after Reset(115) and before the note leaves an empty log that begins at 115 and has no state. The next
+    leader's log goes back to 82, so the copy begins anew there."""
+    joined = returned_after_a_long_time()
+    state = encode(State(150, 1, None, Image(0, ())))
+    joined.stalled = {"d"}
+    said(joined, Part(T2, collection(state, 150, 2, 115), 0, state[:3]), node="d")
+    kinds = [type(write).__name__ for _, write in joined.disks["d"].under_way]
+    joined.crash("d", kinds.index("Reset") + 1)
+    joined.stalled.clear()
+    joined.restart("d")
+    said(joined, Wedge(T3, Government(3, "b", ("b",), ("d",)), False, 82, 200, (Run(T1, 0),)), node="d")
+    other = encode(State(160, 1, None, Image(0, ())))
+    said(joined, Part(T3, collection(other, 160, 1, 82), 0, other), node="d")
+    answer = said(joined, Append(T3, T1, 82, entry(T1, 82, 82), 0), node="d")
+    assert [message.through for message in answer if isinstance(message, Acknowledge)][-1] == 83
+
+
+def test_a_snapshot_that_another_leader_goes_on_with_begins_where_that_leaders_log_does() -> None:
+    """d has the first part of a snapshot, and its log was reset to 50 for it. The next leader's state is the same, in a
+    quiet bucket, but its log begins at 80: that is another snapshot, or d would wait for what that leader has dropped."""
+    state = encode(State(100, 1, None, Image(9, ())))
+    joined = Joined("d")
+    said(joined, Wedge(T1, Government(1, "a", ("a",), ("d",)), False, 50, 100, (Run(T1, 0),)), node="d")
+    said(joined, Part(T1, collection(state, 100, 2, 50), 0, state[:4]), node="d")
+    said(joined, Wedge(T2, Government(2, "b", ("b",), ("d",)), False, 80, 100, (Run(T1, 0),)), node="d")
+    for number, content in enumerate((state[:4], state[4:])):
+        said(joined, Part(T2, collection(state, 100, 2, 80), number, content), node="d")
+    assert joined.phasers["d"].ledger.start == 80

@@ -1,6 +1,6 @@
 from hansard.phaser import Settings
-from hansard.phaser.effect import Fetch, Send
-from hansard.phaser.event import Appointed, Connected, Fetched, Received, Trimmed
+from hansard.phaser.effect import Achievement, Fetch, Send
+from hansard.phaser.event import Accepted, Appointed, Connected, Fetched, Received, Trimmed
 from hansard.phaser.feed import Feed
 from hansard.phaser.government import Government, NodeId, Shape, first_term
 from hansard.phaser.lineage import Run
@@ -258,3 +258,40 @@ def test_what_comes_in_one_turn_goes_out_as_one_message() -> None:
     effects = joined.happen("a", *[submit(number, 0, 10 + number) for number in range(5)])
     sent = [effect.message for effect in effects if isinstance(effect, Send)]
     assert [type(message) for message in sent] == [Append]
+
+
+def test_a_complaint_that_comes_late_sends_nothing_again_that_was_acknowledged() -> None:
+    """Only an acknowledgement that is news takes anything out of flight: what was sent again after it was acknowledged
+    would stay there, and with little room the feed would stand still."""
+    joined = formed(Government(1, "a", ("a", "b")), Settings(merge_bytes=1))
+    for number in range(4):
+        joined.happen("a", submit(number, number))
+    relay = joined.phasers["a"].relay
+    assert relay is not None
+    joined.lose = lambda sender, to, message: True
+    joined.happen("a", Received("b", Acknowledge(first_term(1), 1, 1, 1, True)))
+    feed = relay.feeds["b"]
+    assert (feed.flight_bytes, feed.next) == (0, 5)
+
+
+def test_a_newcomer_gets_on_under_the_next_leader_whose_log_begins_later() -> None:
+    """Or else it would be sent the log and the snapshot again at every tick, for as long as c's disk is stalled."""
+    joined = formed(Government(1, "a", ("a", "b", "c")), Settings(checkpoint_batches=2, part_bytes=60))
+    for number in range(10):
+        joined.happen("a", submit(number, number))
+    for node, start in (("a", 4), ("b", 8)):
+        joined.happen(node, Trimmed(joined.disks[node].trim(start)))
+    joined.add("d")
+    joined.lose = lambda sender, to, message: "d" in (sender, to)
+    joined.appoint(Government(2, "a", ("a", "b", "c"), ("d",)))
+    joined.lose = lambda sender, to, message: isinstance(message, Part) and message.number > 0
+    joined.tick()
+    assert len(joined.phasers["d"].ledger.parts) == 1
+    joined.lose = lambda sender, to, message: False
+    joined.accepting = False
+    joined.appoint(Government(3, "b", ("b", "c"), ("d",)), "b", "c", "d")
+    joined.stalled = {"c"}
+    joined.happen("b", Accepted(Achievement.OPENED, 3))
+    for _ in range(5):
+        joined.tick()
+    assert joined.phasers["d"].ledger.end == joined.phasers["b"].ledger.end

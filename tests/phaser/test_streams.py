@@ -145,3 +145,8 @@ def test_an_image_goes_over_the_wire_and_comes_back_the_same() -> None:
     assert restored.image() == streams.image()
     assert restored.last(5) is None and restored.last(11) is None, "only what is settled, and nothing else"
     assert restored.judge(9, first=4, last=4, previous=3) == streams.judge(9, first=4, last=4, previous=3)
+
+
+def test_a_settled_duplicate_gets_its_receipt_at_once_while_later_series_are_pending() -> None:
+    streams = filled(stamped(batch(0), 0, timestamp=5), stamped(batch(1), 1), committed=1)
+    assert streams.judge(7, first=0, last=0, previous=-1) == Known(0, Receipt(0, 5))

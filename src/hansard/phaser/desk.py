@@ -66,9 +66,9 @@ class Group:
 class Desk:
     __slots__ = ("backlog", "bucket", "buckets", "effects", "ledger", "paused", "pending", "settings")
 
-    def __init__(self, bucket: int, ledger: Ledger, effects: list[Effect], settings: Settings) -> None:
+    def __init__(self, bucket: int, buckets: int, ledger: Ledger, effects: list[Effect], settings: Settings) -> None:
         self.bucket = bucket
-        self.buckets = 1
+        self.buckets = buckets
         self.ledger = ledger
         self.effects = effects
         self.settings = settings
@@ -104,12 +104,12 @@ class Desk:
             if waiting.until_us <= now_us:
                 self.answer(submit.id, Expired())
                 continue
-            streams = {submit.batch.header.connection}
-            if submit.continues is not None:
-                streams.add(submit.continues.connection)
+            known = submit.batch.header.connection in group.connections or (
+                submit.continues is not None and submit.continues.connection in group.connections
+            )
             small = submit.batch.length <= MERGED_BYTES_MAX and not submit.batch.header.flags & Flag.COMPRESSED
             full = group.byte_count + submit.batch.length > settings.merge_bytes
-            if group.batches and (full or not small or streams & group.connections):
+            if group.batches and (full or not small or known):
                 self._append(group, term, wall_us)
                 group = Group()
             self._admit(submit, group)

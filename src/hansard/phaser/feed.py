@@ -80,8 +80,8 @@ class Feed:
         return self.introduced and self.transfer is None
 
     def restart(self, offset: int) -> None:
-        """Go on from this offset; what was under way is not counted on."""
-        self.next = offset
+        """Go on from this offset, or from what is acknowledged; what was under way is not counted on."""
+        self.next = max(offset, self.through)
         self.flight.clear()
         self.flight_bytes = 0
         self.fetching = False

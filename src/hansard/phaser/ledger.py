@@ -262,7 +262,8 @@ class Ledger:
         self.streams.commit(end)
         self.committed = end
         self.effects.append(CommittedEffect(end))
-        if self.checkpoint_due >= self.settings.checkpoint_batches:
+        # The larger the table, the rarer: storing it costs by its length.
+        if self.checkpoint_due >= self.settings.checkpoint_batches + len(self.streams.settled) // 4:
             self._checkpoint()
 
     def _checkpoint(self) -> None:
@@ -283,7 +284,9 @@ class Ledger:
     def usable_snapshot(self, collection: Collection | None) -> Snapshot | None:
         """The one that a copy has parts of, if it can still go on with it here."""
         kept = self.snapshot
-        return kept if kept is not None and kept.collection == collection and kept.start >= self.start else None
+        return (
+            kept if kept is not None and kept.collection == collection and kept.collection.start >= self.start else None
+        )
 
     def forget(self, needed: int) -> None:
         """Drop from memory what is committed and nobody needs; beyond a bound also what somebody does."""
@@ -304,20 +307,20 @@ class Ledger:
         """A part of a snapshot came. The first one of another snapshot throws away all that this copy had."""
         if part.collection != self.collection:
             assert part.number == 0
-            self._begin(part.collection, part)
+            self._begin(part.collection)
         if part.number == len(self.parts):
             self.parts.append(part.content)
             self.writes.append(Keep(part_name(part.collection, part.number), part.content))
             self._complete_if_whole()
 
-    def _begin(self, collection: Collection, part: Part) -> None:
+    def _begin(self, collection: Collection) -> None:
         self.writes.append(Discard(STATE))
         self._discard_parts()
         self.collection, self.state_from = collection, None
         self.streams.restore(Image(0, ()))
         self.decrees.clear()
         self.decree = None
-        self._reset(part.start, part.start_term)
+        self._reset(collection.start, collection.start_term)
         self._note()
 
     def _discard_parts(self) -> None:

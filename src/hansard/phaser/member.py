@@ -149,12 +149,12 @@ class Member:
     def _part(self, message: Part) -> None:
         """The first part of a snapshot throws this copy's log away, so it is taken only where that log is of no use."""
         ledger, collection = self.ledger, message.collection
-        useless = self.foreign or ledger.state_from is None or ledger.end < message.start
+        useless = self.foreign or ledger.state_from is None or ledger.end < collection.start
         if collection == self.completed:
             self.part_of, self.part_mark = collection, ledger.mark
         elif message.number <= len(ledger.parts) if collection == ledger.collection else useless and not message.number:
             ledger.collect(message)
-            self.foreign = False
+            self.foreign, self.acknowledged = False, -1
             self.part_of, self.part_mark = collection, ledger.mark
             self.completed = collection if ledger.collection is None else None
         else:  # whoever sends it has a wrong idea of this copy
@@ -195,7 +195,7 @@ class Member:
     def through(self) -> int:
         """Everything before this is on this disk and on those further down."""
         feeds = self.relay.feeds.values()
-        if self.foreign or self.ledger.collection is not None or self.part_mark is not None:
+        if self.foreign or self.ledger.state_from is None or self.part_mark is not None:
             return -1  # it begins anew, and that is not on disk yet
         return min([self.ledger.synced, *[feed.through for feed in feeds]])
 

@@ -20,6 +20,10 @@ class Collection(Struct, frozen=True, array_like=True, gc=False):
     """A snapshot of the state at an offset, known by what it is: parts of another one are never taken for its own."""
 
     offset: int
+    start: int
+    """Where the log of a copy that begins with it begins."""
+    start_term: Term
+    """Of the entry before that."""
     total: int
     """The number of its parts."""
     crc: int
@@ -107,15 +111,11 @@ class Confirmed(Struct, frozen=True, gc=False):
 
 
 class Part(Struct, frozen=True, gc=False):
-    """A part of the state at an offset, for a copy whose own log is of no use: it begins anew at `start`, and from
-    there on the log follows as batches."""
+    """A part of a snapshot, for a copy whose own log is of no use: it begins anew, and the log follows as batches."""
 
     term: Term
     collection: Collection
     number: int
-    start: int
-    start_term: Term
-    """Of the entry before `start`."""
     content: bytes
 
 

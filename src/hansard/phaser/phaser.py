@@ -70,13 +70,13 @@ class Phaser:
         "wall_us",
     )
 
-    def __init__(self, me: NodeId, bucket: int, settings: Settings, recovered: Recovered) -> None:
+    def __init__(self, me: NodeId, bucket: int, settings: Settings, recovered: Recovered, *, buckets: int = 1) -> None:
         self.me = me
         self.bucket = bucket
         self.settings = settings
         self.effects: list[Effect] = []
         self.ledger = Ledger(settings, self.effects, recovered)
-        self.desk = Desk(bucket, self.ledger, self.effects, settings)
+        self.desk = Desk(bucket, buckets, self.ledger, self.effects, settings)
         self.barrier = Barrier(self.effects, settings)
         self.government: Government | None = None
         """Of the epoch promised, as far as it is known."""

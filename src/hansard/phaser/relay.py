@@ -86,7 +86,7 @@ class Relay:
         if not transfer.done:
             self._send_part(feed)
         else:
-            feed.transfer, feed.floor = None, transfer.snapshot.start
+            feed.transfer, feed.floor = None, transfer.snapshot.collection.start
             feed.restart(feed.floor)
 
     def acknowledge(self, feed: Feed, message: Acknowledge) -> bool:

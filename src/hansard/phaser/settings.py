@@ -21,7 +21,7 @@ class Settings(Struct, frozen=True, kw_only=True, gc=False):
     resend_us: int = 500_000
     """Without progress for this long, what was sent is taken for lost."""
     checkpoint_batches: int = 4096
-    """Committed batches after which the state is stored, which bounds what a restart has to replay."""
+    """Batches after which the state is stored, which bounds what a restart has to replay; more if it is large."""
 
     def __post_init__(self) -> None:
         assert min(getattr(self, field) for field in self.__struct_fields__) > 0

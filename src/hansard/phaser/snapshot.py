@@ -13,18 +13,14 @@ from .message import Collection, Part
 
 class Snapshot(Struct, frozen=True):
     collection: Collection
-    start: int
-    """Where the copy's log is to begin."""
-    start_term: Term
-    """Of the entry before that."""
     content: bytes
     part_bytes: int
 
     def part(self, term: Term, number: int) -> Part:
         content = self.content[number * self.part_bytes : (number + 1) * self.part_bytes]
-        return Part(term, self.collection, number, self.start, self.start_term, content)
+        return Part(term, self.collection, number, content)
 
 
 def snapshot(offset: int, start: int, start_term: Term, content: bytes, part_bytes: int) -> Snapshot:
     total = -(-len(content) // part_bytes)
-    return Snapshot(Collection(offset, total, crc32c(content)), start, start_term, content, part_bytes)
+    return Snapshot(Collection(offset, start, start_term, total, crc32c(content)), content, part_bytes)

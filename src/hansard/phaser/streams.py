@@ -155,8 +155,8 @@ class Streams:
         return Early(stored) if previous > stored else None
 
     def _known(self, connection: int, first: int, last: int) -> Known:
-        for piece in self.by_connection.get(connection, ()):
-            if piece.last >= last:
+        for piece in reversed(self.by_connection.get(connection, ())):
+            if piece.first <= last:  # the last of it is here, and is not committed yet
                 return Known(piece.offset + 1, piece.receipt(first) if piece.first <= first else None)
         for piece in self.settled[connection].pieces:
             if piece.first <= first and last <= piece.last:
@@ -168,7 +168,11 @@ class Streams:
     def append(self, batch: Batch) -> None:
         for piece in pieces(batch):
             self.pending.append(piece)
-            self.by_connection.setdefault(piece.connection, deque()).append(piece)
+            waiting = self.by_connection.get(piece.connection)
+            if waiting is None:
+                self.by_connection[piece.connection] = deque((piece,))
+            else:
+                waiting.append(piece)
 
     def commit(self, end: int) -> None:
         """Everything before an offset is committed: what it did is settled, and what is old by now is forgotten."""
