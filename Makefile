@@ -5,7 +5,7 @@ BIN := .venv/bin
 CODE := $(shell find src sim bench tests -name '*.py' 2> /dev/null | cut -d/ -f1 | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench crashes fuzz clean distclean
+.PHONY: help demo test check format bench sim exhaustive crashes fuzz clean distclean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -14,9 +14,12 @@ demo: ## show what Hansard does, in a terminal
 	@tools/setup run
 	@$(BIN)/python -m hansard.demo $(ARGS)
 
-test: ## run the tests; ARGS="-k name" runs some of them
+test: ## run the tests and 500 simulated worlds; ARGS="-k name" runs some of the tests
 	@tools/setup dev
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
+ifndef ARGS
+	@$(BIN)/python -m sim.seeds --seeds 500
+endif
 
 check: ## lint, formatting, types and the rules of the house, each even when another failed
 	@tools/setup dev
@@ -36,6 +39,14 @@ format: ## rewrite the code as the formatter wants it, and fix what the linter c
 bench: ## measure; ARGS= is passed on
 	@tools/setup run
 	@$(BIN)/python -m bench $(ARGS)
+
+sim: ## simulate SEEDS=100 worlds, on all cores; a failing seed says how to look at it
+	@tools/setup dev
+	@$(BIN)/python -m sim.seeds --seeds $(or $(SEEDS),100) $(ARGS)
+
+exhaustive: ## every interleaving of a small world, in both shapes (minutes)
+	@tools/setup dev
+	@$(BIN)/python -m sim.exhaustive $(ARGS)
 
 crashes: ## crash LIVES=50 stores after every operation of their disk; the plain tests look at fewer
 	@tools/setup dev

@@ -85,8 +85,8 @@ def message(said: Message) -> str:
         case Confirmed():
             return f"still {epoch(said.term)} (round {said.round})"
         case Part():
-            number, total = said.number + 1, said.collection.total
-            return f"part {number} of {total} of the state at {said.collection.offset}, log from {said.collection.start}"
+            number, whole = said.number + 1, said.collection
+            return f"part {number} of {whole.total} of the state at {whole.offset}, log from {whole.start}"
         case PartKept():
             return f"has {said.parts} of {said.collection.total} parts of the state at {said.collection.offset}"
         case _:

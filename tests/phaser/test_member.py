@@ -352,7 +352,7 @@ def test_a_copy_that_begins_anew_further_back_acknowledges_what_it_gets() -> Non
 
 def test_a_snapshot_that_another_leader_goes_on_with_begins_where_that_leaders_log_does() -> None:
     """d has the first part of a snapshot, and its log was reset to 50 for it. The next leader's state is the same, in a
-    quiet bucket, but its log begins at 80: that is another snapshot, or d would wait for what that leader has dropped."""
+    quiet bucket, but its log begins at 80: that is another snapshot, or d would wait for what is dropped there."""
     state = encode(State(100, 1, None, Image(9, ())))
     joined = Joined("d")
     said(joined, Wedge(T1, Government(1, "a", ("a",), ("d",)), False, 50, 100, (Run(T1, 0),)), node="d")
