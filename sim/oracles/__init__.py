@@ -13,8 +13,8 @@ from .sequence import OneSequence
 __all__ = ["Oracle", "Violation", "oracles"]
 
 
-def oracles() -> list[Oracle]:
-    """One of each, for one run."""
+def oracles(*, thorough: bool = True) -> list[Oracle]:
+    """One of each, for one run. The invariants cost as much as all the rest: not every run has to look at them."""
     sequence = OneSequence()
     return [
         sequence,
@@ -24,5 +24,5 @@ def oracles() -> list[Oracle]:
         CommittedOnly(sequence),
         Linearizable(sequence),
         Alike(),
-        Bounded(),
+        Bounded(thorough=thorough),
     ]

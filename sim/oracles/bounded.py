@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Bounded(Oracle):
     promise = "bounded memory, and the invariants"
 
-    def __init__(self) -> None:
+    def __init__(self, *, thorough: bool = True) -> None:
+        self._thorough = thorough
         self._before: dict[str, Summary] = {}
 
     def started(self, participant: "Participant") -> None:
@@ -26,8 +27,11 @@ class Bounded(Oracle):
     def after_turn(self, participant: "Participant", events: Sequence[Event], effects: Sequence[Effect]) -> None:
         phaser = participant.phaser
         assert phaser is not None
-        if not effects:
-            return  # nothing came of it; the next turn is held against the last one of which something did
+        settings, backlog = phaser.settings, phaser.desk.backlog
+        if len(backlog) > settings.backlog_count_max or backlog.byte_count > settings.backlog_bytes_max:
+            raise self.broken(f"{participant.name} has {len(backlog)} submissions in its backlog")
+        if not effects or not self._thorough:
+            return  # if nothing came of it, the next turn is held against the last one of which something did
         after = summary(phaser)
         before = self._before.get(participant.name)
         self._before[participant.name] = after

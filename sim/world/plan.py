@@ -81,6 +81,8 @@ class Plan(Struct, frozen=True):
     """What a disk takes to sync, at the least."""
     real_store: bool
     """The real storage on the simulated disk."""
+    thorough: bool
+    """The invariants are looked at after every turn."""
     faults: tuple[Fault, ...]
 
 
@@ -100,7 +102,7 @@ def plan(seed: int) -> Plan:
         members=random.choice((2, 3, 3, 3)),
         clients=clients,
         strangers=random.choice((0, 1)),
-        gap_us=clients * random.choice((170_000, 210_000, 240_000)),
+        gap_us=clients * random.choice((210_000, 240_000, 270_000)),
         range_end=random.choice((30, 60, 1 << 40)),
         memory_us=random.choice((12_000_000, 20_000_000)) if idle else 3_600_000_000,
         idle=idle,
@@ -110,6 +112,7 @@ def plan(seed: int) -> Plan:
         rates=tuple([random.uniform(0.5, 2.0) if drifting else 1.0 for _ in range(places)]),
         sync_us=random.choice((300, 300, 3_000, 20_000)),
         real_store=random.random() < 0.1,
+        thorough=random.random() < 0.3,
         faults=_faults(random),
     )
 

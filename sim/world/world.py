@@ -56,7 +56,7 @@ class World:
         self.edict = Edict(members, plan.shape, plan.memory_us, self._tell_all)
         self.clients: list[Client] = []
         self.strangers: list[Stranger] = []
-        self.oracles = oracles()
+        self.oracles = oracles(thorough=plan.thorough)
         self._turn_oracles = [oracle for oracle in self.oracles if type(oracle).after_turn is not Oracle.after_turn]
         self.coverage = Coverage()
         self.nemesis = Nemesis(self)
@@ -263,7 +263,7 @@ class World:
     def _read(self) -> None:
         """Now and then somebody wants to know for sure."""
         if self.healings == 0 or self.clients[0].producing:
-            self.clock.after(100_000 + self.random.randrange(400_000), self._read)
+            self.clock.after(300_000 + self.random.randrange(1_000_000), self._read)
         participant = self.random.choice(self.participants)
         leaders = [
             other for other in self.participants if other.phaser is not None and other.phaser.leading is not None
