@@ -7,7 +7,8 @@ from hansard.phaser.government import Shape
 
 from .explorer import Exploration, explore
 from .timeline import timeline
-from .world import WORLDS, shaped
+from .world import shaped
+from .worlds import WORLDS
 
 
 def _progress(exploration: Exploration) -> None:

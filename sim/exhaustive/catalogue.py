@@ -48,8 +48,8 @@ class Stance(NamedTuple):
     """Bits of the entries that this participant has answered for or shown to readers."""
     refused: int = 0
     """Bits of the submissions that it has answered as certainly not stored."""
-    read: int = -1
-    """How far the log reached from which it let the read be answered."""
+    reads: frozenset[tuple[int, int]] = frozenset()
+    """The reads that it let be answered, and how far the log reached from which they are."""
     fault: str = ""
     """What it did that must not be."""
 
@@ -121,7 +121,12 @@ class Catalogue:
 
     def participant_of(self, participant: Participant) -> int:
         describer = self.describer
-        key = (participant.name, describer.content(participant.phaser), describer.content(participant.drive))
+        key = (
+            participant.name,
+            describer.content(participant.phaser),
+            describer.content(participant.drive),
+            describer.content(participant.fetches),
+        )
         number = self._participants.get(key)
         if number is None:
             number = self._participants[key] = len(self.participants)
@@ -143,7 +148,7 @@ class Catalogue:
         return self.participants[self.stances[stance].participant]
 
     def first_stance(self, name: NodeId, drive: Drive) -> int:
-        return self.stance_of(Stance(self.participant_of(Participant.started(name, drive))))
+        return self.stance_of(Stance(self.participant_of(Participant.started(name, drive, slow=self.world.slow))))
 
     # Steps.
 
@@ -177,7 +182,7 @@ class Catalogue:
             stance.reports | move.reports,
             stance.settled | move.settled,
             stance.refused | move.refused,
-            max(stance.read, move.read),
+            stance.reads | move.reads,
             move.fault or stance.fault,
         )
         return number if after == stance else self.stance_of(after)
@@ -205,7 +210,9 @@ class Catalogue:
             sum({report_bit(report.achievement, report.epoch) for report in learned.reports}),
             settled,
             sum({1 << answer.id for answer in learned.answers if isinstance(answer.outcome, Refusal)}),
-            max([read.outcome.committed for read in learned.reads if isinstance(read.outcome, ReadFrom)], default=-1),
+            frozenset(
+                [(read.id, read.outcome.committed) for read in learned.reads if isinstance(read.outcome, ReadFrom)]
+            ),
             fault,
         )
 

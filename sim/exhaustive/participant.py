@@ -2,7 +2,7 @@
 
 It is the real phaser and a disk. A step copies both, lets the phaser have the event in a turn of its own, carries out
 the effects that concern the disk, and returns the rest as what the world learns of it. What is fetched from the disk
-is there at once.
+is there at once, or in a slow world some time later.
 
 A crash and the restart after it are one step: nobody here can tell a participant that is down from one that nothing
 is delivered to.
@@ -20,7 +20,7 @@ from hansard.phaser.government import NodeId, epoch_of
 from hansard.phaser.outcome import NotLeader, ReadFrom, Repeated, Stored, Unknown
 from hansard.phaser.recovered import decode_note
 
-from .drive import Drive
+from .drive import Drive, Platter
 from .snapshot import copied
 
 NOW_US = 0
@@ -45,24 +45,31 @@ class Participant(Struct):
     name: NodeId
     phaser: Phaser
     drive: Drive
+    slow: bool
+    fetches: tuple[tuple[Fetch, Platter], ...] = ()
+    """What a slow disk has to answer, each with the disk as it was then; one that is asked twice is asked once."""
 
     @staticmethod
-    def started(name: NodeId, drive: Drive) -> "Participant":
+    def started(name: NodeId, drive: Drive, *, slow: bool) -> "Participant":
         """As it begins with this disk."""
-        return Participant(name, Phaser(name, 0, SETTINGS, drive.platter.recovered()), drive)
+        return Participant(name, Phaser(name, 0, SETTINGS, drive.platter.recovered()), drive, slow)
 
     def taking(self, event: Event) -> tuple["Participant", Learned]:
         """What an event makes of it; this one stays as it was."""
         phaser: Phaser = copied(self.phaser, {})
         drive = self.drive.persisted() if isinstance(event, Persisted) else self.drive
-        after = Participant(self.name, phaser, drive)
+        fetches = self.fetches
+        if isinstance(event, Fetched):
+            asked = (event.to, event.term, event.offset)
+            fetches = tuple([each for each in fetches if (each[0].to, each[0].term, each[0].offset) != asked])
+        after = Participant(self.name, phaser, drive, self.slow, fetches)
         learned = Learned([], [], [], [], [])
         events = [event]
         while events:
             for effect in phaser.turn([events.pop()], NOW_US, WALL_US):
                 after._carry_out(effect, learned)
-                if isinstance(effect, Fetch):
-                    events.append(after._fetched(effect))
+                if isinstance(effect, Fetch) and not self.slow:
+                    events.append(fetched(effect, after.drive.seen))
         if self.phaser.leading is not None and phaser.leading is None:
             learned.noted.append("deposed")
         _count_tickets_anew(phaser)
@@ -80,6 +87,9 @@ class Participant(Struct):
                     learned.noted.append("unrolled")
                 if any(isinstance(write, Reset) for write in effect.writes):
                     learned.noted.append("begun anew")
+            case Fetch() if self.slow:
+                if all(fetch != effect for fetch, _ in self.fetches):
+                    self.fetches = (*self.fetches, (effect, self.drive.seen))
             case Report():
                 learned.reports.append(effect)
                 learned.noted.append(f"reported {effect.achievement} in epoch {effect.epoch}")
@@ -96,18 +106,17 @@ class Participant(Struct):
             case _:  # backpressure is of no interest here
                 pass
 
-    def _fetched(self, fetch: Fetch) -> Fetched:
-        """From the disk, with everything that was written to it."""
-        seen = self.drive.seen
-        batches = [batch for batch in seen.batches if batch.header.base_offset >= fetch.offset]
-        return Fetched(fetch.to, fetch.term, fetch.offset, seen.start, batches)
+    def answer(self, which: int, *, now: bool) -> Fetched:
+        """To a fetch, from the disk as it is now, or as it was."""
+        fetch, then = self.fetches[which]
+        return fetched(fetch, self.drive.seen if now else then)
 
     def next_ticket(self) -> Persisted:
         return Persisted(self.phaser.ledger.tickets[0].number)
 
     def crashed(self, survivors: int) -> tuple["Participant", Learned]:
         """Dead and alive again, with so many of the writes that were not persisted."""
-        after = Participant.started(self.name, self.drive.crashed(survivors))
+        after = Participant.started(self.name, self.drive.crashed(survivors), slow=self.slow)
         return after, Learned([], [], [], [], ["crashed"])
 
     def check(self) -> None:
@@ -122,7 +131,13 @@ class Participant(Struct):
         assert ledger.synced == (synced[-1].header.end_offset if synced else seen.start), "synced ends with a batch"
         runs = [(run.term, run.start) for run in lineage.runs if run.start >= seen.start]
         assert runs == _runs(seen.batches)[-len(runs) :] if runs else True, "the lineage is that of the log"
+        assert ledger.committed <= ledger.synced or not ledger.stated, "nothing is shown that is not on disk"
         assert len(self.drive.waiting) == len(ledger.tickets), "every ticket is under way"
+
+
+def fetched(fetch: Fetch, platter: Platter) -> Fetched:
+    batches = [batch for batch in platter.batches if batch.header.base_offset >= fetch.offset]
+    return Fetched(fetch.to, fetch.term, fetch.offset, platter.start, batches)
 
 
 def _runs(batches: Sequence[Batch]) -> list[tuple[int, int]]:

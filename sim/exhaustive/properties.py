@@ -78,8 +78,9 @@ class Checker:
         return ""
 
     def _missed(self, control: Control, stances: list[Stance]) -> str:
-        if control.reader < 0 or stances[control.reader].read < 0:
-            return ""
-        reached = stances[control.reader].read
-        missed = [entry for entry in self._entries(control.expected) if entry.end > reached]
-        return f"a read reaches {reached}, and the entry at {missed[0].base} was settled before it" if missed else ""
+        for which, asked in enumerate(control.reads):
+            for read, reached in stances[asked.place].reads:
+                missed = [entry for entry in self._entries(asked.expected) if read == which and entry.end > reached]
+                if missed:
+                    return f"a read reaches {reached}, and the entry at {missed[0].base} was settled before it"
+        return ""

@@ -13,7 +13,6 @@ a twin with them that can do all that it can, and more. And words of which nothi
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hansard.batch import build
 from hansard.phaser.effect import Achievement
 from hansard.phaser.event import Accepted, Appointed, Read, Submit
 from hansard.phaser.leader import Phase
@@ -26,10 +25,21 @@ CONTROL_BITS = 20
 _STANCE_MASK = (1 << STANCE_BITS) - 1
 _CONTROL_MASK = (1 << CONTROL_BITS) - 1
 FAR_US = 1 << 60
+PATIENCE = 12
+"""Steps after which settling is taken to go round in circles."""
 
 Stances = tuple[int, ...]
 State = int
 """The stances' numbers and the control's, in one number."""
+
+
+class Asked(NamedTuple):
+    """A linearizable read."""
+
+    place: int
+    """Of whom it was asked."""
+    expected: int
+    """Bits of the entries that had been settled before that."""
 
 
 class Control(NamedTuple):
@@ -39,10 +49,7 @@ class Control(NamedTuple):
     """Those that the atomic log has accepted."""
     submitted: int = 0
     crashes: int = 0
-    reader: int = -1
-    """Who was asked to read."""
-    expected: int = 0
-    """Bits of the entries that had been answered for before that."""
+    reads: tuple[Asked, ...] = ()
 
 
 class Meeting(NamedTuple):
@@ -68,21 +75,10 @@ class System:
         self._appointing: list[int] = []
         """By control, the one after the next appointment; -1 if there is none."""
         self._meetings: dict[int, Meeting] = {}
+        self._at_length: dict[Stances, list[int]] = {}
         self._choices: dict[int, tuple[tuple[int, int], ...]] = {}
         self._pairs = [(left, right) for right in range(len(self.names)) for left in range(right)]
-        self._submits = [
-            Submit(
-                number,
-                build(
-                    *([b"k"], [b"v"]),
-                    connection=each.connection,
-                    first_series=each.series,
-                    previous_series=each.previous,
-                ),
-                FAR_US,
-            )
-            for number, each in enumerate(world.submissions)
-        ]
+        self._submits = [Submit(number, each.batch(), FAR_US) for number, each in enumerate(world.submissions)]
 
     # Numbers.
 
@@ -143,7 +139,7 @@ class System:
             own = choices.get(stance << CONTROL_BITS | control)
             for after, control_after in self._choose(place, stance, control) if own is None else own:
                 found.append(settled(stances, place, after, control_after))
-        if self.world.read and self.controls[control].reader < 0:
+        if len(self.controls[control].reads) < self.world.reads_max:
             for place, stance in enumerate(stances):
                 after, control_after = self.asked(stances, place, control)
                 if after != stance:
@@ -156,8 +152,12 @@ class System:
         changed[place] = stance
         meetings = self._meetings
         places = [place]
+        patience = PATIENCE
         while places:
             place = places.pop()
+            patience -= 1
+            if not patience:
+                return self.packed(self._settled_at_length(changed), control)
             for other in range(len(changed)):
                 if other == place:
                     continue
@@ -171,6 +171,25 @@ class System:
                     changed[right] = meeting.right
                     places.append(right)
         return self.packed(changed, control)
+
+    def _settled_at_length(self, stances: list[int]) -> list[int]:
+        """What two of them say may be of no use to a third one, and be said again as soon as it is forgotten. So first
+        all is said, and then all forgotten."""
+        key = tuple(stances)
+        found = self._at_length.get(key)
+        if found is not None:
+            return found
+        catalogue, now = self.catalogue, list(key)
+        places = range(len(now))
+        before: list[int] = []
+        while now != before:
+            before = now.copy()
+            for hearer, speaker in [(hearer, speaker) for hearer in places for speaker in places if hearer != speaker]:
+                now[hearer] = self._hear(now[hearer], now[speaker])[0]
+        for speaker, hearer in [(speaker, hearer) for speaker in places for hearer in places if hearer != speaker]:
+            now[speaker] = catalogue.without_dead(now[speaker], now[hearer])
+        self._at_length[key] = now
+        return now
 
     def _meet(self, left: int, right: int) -> Meeting:
         catalogue = self.catalogue
@@ -222,6 +241,11 @@ class System:
         name, participant = self.names[place], catalogue.participant_in(stance)
         if participant.drive.waiting:
             yield "finishes a write to its disk", catalogue.after(stance, "disk", participant.next_ticket), number
+        for which in range(len(participant.fetches)):
+            for now in (False, True):
+                key = ("fetched", which, now)
+                after = catalogue.after(stance, key, lambda which=which, now=now: participant.answer(which, now=now))  # type: ignore[misc]
+                yield f"has read from its disk, {'now' if now else 'when it was asked for'}", after, number
         for government in world.governments[: control.appointed]:
             event = Appointed(government)
             appointed = catalogue.after(stance, ("appointed", government.epoch), lambda event=event: event)  # type: ignore[misc]
@@ -266,12 +290,19 @@ class System:
             yield f"gets {submission}", after, submitted
 
     def asked(self, stances: Stances, place: int, number: int) -> tuple[int, int]:
-        """One participant is asked to read."""
-        after = self.catalogue.after(stances[place], "read", lambda: Read(0, FAR_US))
-        if self.catalogue.stances[after].participant == self.catalogue.stances[stances[place]].participant:
+        """One participant is asked to read. If it leads nobody, it is as if it had not been."""
+        catalogue, control = self.catalogue, self.controls[number]
+        which = len(control.reads)
+        after = catalogue.after(stances[place], ("read", which), lambda: Read(which, FAR_US))
+        if catalogue.participant_in(after) is catalogue.participant_in(stances[place]) and not self._answers(
+            after, which
+        ):
             return stances[place], number
-        control = self.controls[number]._replace(reader=place, expected=self.answered_for(stances))
-        return after, self.control_of(control)
+        expected = Asked(place, self.answered_for(stances))
+        return after, self.control_of(control._replace(reads=(*control.reads, expected)))
+
+    def _answers(self, stance: int, read: int) -> bool:
+        return read in dict(self.catalogue.stances[stance].reads)
 
     def answered_for(self, stances: Stances) -> int:
         """Bits of the entries that anybody has answered for or shown."""
@@ -289,7 +320,8 @@ class System:
         return self._at_rest(state) if self.world.opened else state
 
     def _at_rest(self, state: State) -> State:
-        """The state in which nothing is left to happen of itself, with all words forgotten."""
+        """The state in which nothing is left to happen of itself among the members of the first government, with all
+        words forgotten but those to its newcomers."""
         seen = {state: None}
         while True:
             step = next((step for step in self._of_itself(state) if step not in seen), None)
@@ -297,14 +329,22 @@ class System:
                 break
             state = step
             seen[state] = None
-        stances, control = self.unpacked(state)
-        silent = [self.catalogue.stances[stance]._replace(outbox=0, reports=0) for stance in stances]
-        return self.packed([self.catalogue.stance_of(stance) for stance in silent], control)
+        catalogue = self.catalogue
+        to_newcomers = sum([catalogue.addressed[name] for name in self.world.governments[0].newcomers])
+        numbers, control = self.unpacked(state)
+        stances = [catalogue.stances[number] for number in numbers]
+        quiet = [stance._replace(outbox=stance.outbox & to_newcomers, reports=0) for stance in stances]
+        return self.packed([catalogue.stance_of(stance) for stance in quiet], control)
 
     def _of_itself(self, state: State) -> Iterator[State]:
-        """What can happen without an edict, a client or a crash."""
-        before = self.controls[state & _CONTROL_MASK]
+        """What can happen without an edict, a client, a crash or a newcomer."""
+        stances, number = self.unpacked(state)
+        before = self.controls[number]
+        newcomers = [self.names.index(name) for name in self.world.governments[0].newcomers]
         for after in self.successors(state):
-            control = self.controls[after & _CONTROL_MASK]
+            stances_after, number_after = self.unpacked(after)
+            control = self.controls[number_after]
+            if any(stances[place] != stances_after[place] for place in newcomers):
+                continue
             if control == before._replace(reports=control.reports):
                 yield after

@@ -43,7 +43,7 @@ def _steps(system: System, state: State) -> Iterator[tuple[str, str, State]]:
             for number in [number for number in range(letters.bit_length()) if letters >> number & 1]:
                 after = system.settled(stances, place, catalogue.heard(stances[place], number), control)
                 yield name, f"hears from {speaker}: {worded(catalogue.letters[number].message)}", after
-        if system.world.read:
+        if len(system.controls[control].reads) < system.world.reads_max:
             stance, control_after = system.asked(stances, place, control)
             yield name, "is asked to read", system.settled(stances, place, stance, control_after)
 
