@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hansard.phaser.lineage import Lineage, Run, common_end
+from hansard.phaser.lineage import RUNS_MAX, Lineage, Run, common_end
 
 
 @dataclass
@@ -117,3 +117,17 @@ def test_trimming_keeps_the_run_of_the_entry_before() -> None:
     lineage.trim(6)
     assert lineage.runs == [Run(2, 3), Run(3, 6)]
     assert [lineage.term_before(offset) for offset in (6, 7, 9)] == [2, 3, 3]
+
+
+def test_only_the_last_runs_are_remembered() -> None:
+    lineage = Lineage()
+    for number in range(RUNS_MAX + 10):
+        lineage.append(number + 1, number + 1)
+    assert len(lineage.runs) == RUNS_MAX
+    assert lineage.runs[-1] == Run(RUNS_MAX + 10, RUNS_MAX + 9)
+
+
+def test_a_log_whose_runs_nobody_remembers_begins_anew() -> None:
+    remembered = [Run(number, number) for number in range(500, 600)]
+    assert common_end(Lineage(0, 5, [Run(1, 0)]), Lineage(0, 600, remembered)) is None
+    assert common_end(Lineage(), Lineage(0, 600, remembered)) is None

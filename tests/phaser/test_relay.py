@@ -1,4 +1,6 @@
-from hansard.phaser import Settings
+import pytest
+
+from hansard.phaser import Settings, lineage
 from hansard.phaser.effect import Achievement, Fetch, Send
 from hansard.phaser.event import Accepted, Appointed, Connected, Fetched, Received, Trimmed
 from hansard.phaser.feed import Feed
@@ -295,3 +297,18 @@ def test_a_newcomer_gets_on_under_the_next_leader_whose_log_begins_later() -> No
     for _ in range(5):
         joined.tick()
     assert joined.phasers["d"].ledger.end == joined.phasers["b"].ledger.end
+
+
+def test_a_newcomer_gets_a_log_of_more_terms_than_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lineage, "RUNS_MAX", 3)
+    joined = formed(Government(1, "a", ("a",)))
+    for epoch in range(2, 9):
+        joined.happen("a", submit(epoch, epoch))
+        joined.appoint(Government(epoch, "a", ("a",)))
+    assert len(joined.phasers["a"].ledger.lineage.runs) == 3
+    joined.add("d")
+    joined.appoint(Government(9, "a", ("a",), ("d",)))
+    for _ in range(3):
+        joined.tick()
+    assert joined.phasers["d"].ledger.end == joined.phasers["a"].ledger.end
+    assert joined.phasers["d"].ledger.committed == joined.phasers["a"].ledger.committed

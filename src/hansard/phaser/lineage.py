@@ -6,10 +6,14 @@ its paper), and they are alike exactly as far as the last run of a term that bot
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from .government import NO_TERM, Term
+
+RUNS_MAX: Final = 1000
+"""Runs that are remembered, so that they fit into a note. A copy that has none of them in common begins anew."""
 
 
 class Run(Struct, frozen=True, array_like=True, gc=False):
@@ -42,6 +46,7 @@ class Lineage:
         if begun:
             assert term > self.last_term
             self.runs.append(Run(term, self.end))
+            del self.runs[:-RUNS_MAX]
         self.end = end
         return begun
 
@@ -78,7 +83,12 @@ def common_end(mine: Lineage, theirs: Lineage) -> int | None:
         if term in ends:
             alike = min(end, ends[term])
             return alike if alike >= max(mine.start, theirs.start) else None
-    return 0 if mine.start == theirs.start == 0 else None
+    return 0 if _whole(mine) and _whole(theirs) else None
+
+
+def _whole(lineage: Lineage) -> bool:
+    """Whether it goes back to the first entry that there ever was."""
+    return lineage.start == 0 and (not lineage.runs or lineage.runs[0].start == 0)
 
 
 def _ends(lineage: Lineage) -> dict[Term, int]:

@@ -10,7 +10,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from .effect import Effect, Send
-from .government import NodeId, downstream
+from .government import NO_TERM, NodeId, downstream
 from .ledger import Ledger
 from .lineage import Lineage, common_end
 from .message import (
@@ -127,7 +127,7 @@ class Member:
         if self.foreign or ledger.collection is not None:
             return
         end = ledger.end
-        if message.previous_end == end and message.previous_term == ledger.lineage.last_term:
+        if message.previous_end == end and message.previous_term in (ledger.lineage.last_term, NO_TERM):
             ledger.append(message.batch)
             if ledger.decrees and ledger.decrees[-1][0] == end:
                 self._pass_on()

@@ -58,7 +58,8 @@ class Wedged(Struct, frozen=True, gc=False):
 
 
 class Append(Struct, frozen=True, gc=False):
-    """The batch that follows the entry of `previous_term` which ends at `previous_end`."""
+    """The batch that follows the entry of `previous_term` which ends at `previous_end`; NO_TERM where that was so long
+    ago that nobody remembers."""
 
     term: Term
     previous_term: Term
