@@ -21,7 +21,7 @@ from hansard.phaser.message import Message
 from hansard.phaser.outcome import ReadFrom, Refusal, Repeated, Stored
 
 from .drive import Drive, Platter
-from .lean import futile, plain
+from .lean import futile, plain, serves_for
 from .letter import Fate, Letter, fate
 from .participant import Learned, Participant
 from .snapshot import IGNORED, LEAN_IGNORED, Content, Describer
@@ -79,6 +79,8 @@ class Catalogue:
         self._entries: dict[bytes, int] = {}
         self.letters: list[Letter] = []
         self._letters: dict[Content, int] = {}
+        self._dispensable: list[tuple[int, int]] = []
+        """The bit of a message, and of those that are of no use beside it."""
         self.addressed = dict.fromkeys(world.participants, 0)
         """Bits of all messages to each participant."""
         self.participants: list[Participant] = []
@@ -115,9 +117,21 @@ class Catalogue:
         number = self._letters.get(key)
         if number is None:
             number = self._letters[key] = len(self.letters)
-            self.letters.append(Letter(sender, to, message))
+            letter = Letter(sender, to, message)
+            if self.world.lean:
+                self._compare(letter)
+            self.letters.append(letter)
             self.addressed[to] |= 1 << number
         return number
+
+    def _compare(self, new: Letter) -> None:
+        start, number = len(self.world.before), len(self.letters)
+        for other, old in enumerate(self.letters):
+            if old[:2] == new[:2]:
+                if serves_for(old.message, new.message, start):
+                    self._dispensable.append((1 << other, 1 << number))
+                elif serves_for(new.message, old.message, start):
+                    self._dispensable.append((1 << number, 1 << other))
 
     def participant_of(self, participant: Participant) -> int:
         describer = self.describer
@@ -176,9 +190,14 @@ class Catalogue:
         move = self._moves.get((stance.participant, key))
         if move is None:
             move = self._moves[stance.participant, key] = self._run(stance.participant, step)
+        outbox = stance.outbox | move.outbox
+        if outbox != stance.outbox:
+            for bit, useless in self._dispensable:
+                if outbox & bit:
+                    outbox &= ~useless
         after = Stance(
             move.participant,
-            stance.outbox | move.outbox,
+            outbox,
             stance.reports | move.reports,
             stance.settled | move.settled,
             stance.refused | move.refused,
@@ -253,7 +272,7 @@ class Catalogue:
         for number in range(known.letters, len(self.letters)):
             letter = self.letters[number]
             if letter.to == to.name:
-                what = fate(to.phaser, letter.message)
+                what = fate(to.phaser, letter)
                 dead |= (what is Fate.DEAD) << number
                 refused |= (what is Fate.REFUSED) << number
         return Known(len(self.letters), dead, refused)

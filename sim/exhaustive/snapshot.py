@@ -20,7 +20,7 @@ from hansard.phaser import Settings
 IGNORED: Final[dict[str, frozenset[str]]] = {
     # Only `Relay.remind` looks at these, after a tick or a broken connection, and there are none here: whatever could
     # be sent again can be delivered again. In-flight bytes never reach their bound.
-    "Feed": frozenset({"asked_us", "commit_there", "flight", "flight_bytes", "floor", "progress_us"}),
+    "Feed": frozenset({"asked_us", "commit_there", "complaint_us", "flight", "flight_bytes", "floor", "progress_us"}),
     "Relay": frozenset({"now_us"}),
     "Phaser": frozenset({"announced_us", "effects", "me", "now_us", "settings", "wall_us"}),
     # No bound on what is not committed, on memory or on batches between checkpoints is ever reached.
@@ -28,7 +28,7 @@ IGNORED: Final[dict[str, frozenset[str]]] = {
 }
 """By class, the fields that make no difference here."""
 
-LEAN_IGNORED: Final = {**IGNORED, "Member": frozenset({"complaint"})}
+LEAN_IGNORED: Final = {**IGNORED, "Feed": IGNORED["Feed"] | {"complaint"}, "Member": frozenset({"complaint"})}
 """In lean worlds, where nobody complains."""
 
 _SHARED: Final = (int, str, bytes, type(None), Enum, Batch, Settings)
