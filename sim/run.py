@@ -45,6 +45,8 @@ def run(seed: int, kept: Sequence[int] | None = None, tell: Callable[[str], None
         broken = str(violation)
     except AssertionError as error:
         broken = f"an assertion failed: {_where(error)}"
+    except Exception as error:  # the top of a run: whatever goes wrong in it is this seed's, and is reported with it
+        broken = f"{type(error).__name__} was raised: {_where(error)}"
     counts = world.coverage.counts
     counts["acclimation interrupted"] += world.edict.interrupted
     return Result(
@@ -58,7 +60,7 @@ def run(seed: int, kept: Sequence[int] | None = None, tell: Callable[[str], None
     )
 
 
-def _where(error: AssertionError) -> str:
+def _where(error: Exception) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

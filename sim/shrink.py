@@ -1,9 +1,12 @@
 """A failing seed cut down to the faults that matter."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sim.run import Result, run
 from sim.world.plan import plan
+
+Runner = Callable[[int, Sequence[int]], Result]
+"""A seed, with only these of its faults."""
 
 
 def promise(result: Result) -> str:
@@ -11,7 +14,7 @@ def promise(result: Result) -> str:
     return result.broken.partition(":")[0]
 
 
-def shrink(seed: int, tell: Callable[[str], None]) -> list[int]:
+def shrink(seed: int, tell: Callable[[str], None], run: Runner = run) -> list[int]:
     """The numbers of the faults that are left when none of them can be left out."""
     kept = list(range(len(plan(seed).faults)))
     wanted = promise(run(seed, kept))
