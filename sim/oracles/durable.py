@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hansard.batch import Batch
 from hansard.phaser.effect import Answer
 from hansard.phaser.government import line
-from hansard.phaser.outcome import Stored
+from hansard.phaser.outcome import Repeated, Stored
 
 from .oracle import Oracle
 from .sequence import OneSequence
@@ -29,8 +29,11 @@ class Durable(Oracle):
 
     def answered(self, participant: "Participant", answer: Answer, values: Sequence[bytes]) -> None:
         self.values.update(dict.fromkeys(values))
-        if isinstance(answer.outcome, Stored):
-            self._on_every_disk(participant, answer.outcome.receipt.offset)
+        match answer.outcome:
+            case Stored(receipt=receipt) | Repeated(receipt=receipt) if receipt is not None:
+                self._on_every_disk(participant, receipt.offset)
+            case _:
+                pass
 
     def _on_every_disk(self, participant: "Participant", offset: int) -> None:
         assert participant.phaser is not None
