@@ -53,8 +53,8 @@ def _copier(kind: type) -> Copier:
         return lambda thing, _: thing
     if kind is list or kind is deque:
         return _copied_sequence
-    if kind is dict:
-        return lambda thing, seen: {key: copied(value, seen) for key, value in thing.items()}
+    if issubclass(kind, dict):
+        return lambda thing, seen: kind([(key, copied(value, seen)) for key, value in thing.items()])
     if issubclass(kind, Struct):
         return lambda thing, _: kind(*[getattr(thing, field) for field in kind.__struct_fields__])
     slots = kind.__slots__  # type: ignore[attr-defined]
@@ -100,7 +100,7 @@ class Describer:
             return thing
         if kind in (tuple, list, deque):
             return tuple([self._content(each, seen) for each in thing])
-        if kind is dict:
+        if issubclass(kind, dict):
             return tuple([(key, self._content(value, seen)) for key, value in thing.items()])
         if isinstance(thing, Batch):
             return self._number_of(thing)
