@@ -258,8 +258,10 @@ def _disk(stage: Stage, rest: str) -> None:
 def _trim(stage: Stage, rest: str) -> None:
     name, start = rest.split()
     actor = stage.actor(name)
-    if int(start) > actor.phaser.droppable:
-        raise BadCommand(f"retention may take what is before {actor.phaser.droppable} only: a restart needs the rest")
+    ledger = actor.phaser.ledger
+    needed = min(ledger.committed, ledger.saved_synced)  # with no regard to who is being sent it, as if by force
+    if int(start) > needed:
+        raise BadCommand(f"retention may take what is before {needed} only: a restart needs the rest")
     actor.drive.trim(int(start))
     stage.tell(f"{name}  log begins at {start}")
     stage.happen(actor, Trimmed(int(start)))

@@ -35,6 +35,7 @@ class Coverage:
 
     def crashed(self, participant: Participant, edict: Edict) -> None:
         self.counts["crash"] += 1
+        self._open_term.pop(participant.name, None)
         if participant.name in edict.newest.newcomers and participant.name not in edict.full:
             self.counts["acclimation interrupted"] += 1
 

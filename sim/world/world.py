@@ -120,9 +120,11 @@ class World:
         self.hold_bucket(paused=False)
 
     def _settled(self) -> bool:
-        """All clients have their answers, and all members have all of the log, committed."""
+        """All clients have their answers, newcomers count, and all members have all of the log, committed."""
         edict = self.edict
         if edict.opened != edict.newest.epoch or any(client.items for client in self.clients):
+            return False
+        if set(edict.newest.newcomers) - set(edict.full):
             return False
         ledgers = [phaser.ledger for node in edict.full if (phaser := self.by_place[node[0]].phaser) is not None]
         ends = {(ledger.end, ledger.committed, ledger.synced) for ledger in ledgers}

@@ -28,7 +28,7 @@ def three(shape: Shape) -> Government:
 
 
 def test_a_feed_counts_only_acknowledgements_that_grow() -> None:
-    feed = Feed("b", 0)
+    feed = Feed("b", 0, 500_000)
     for number in range(3):
         feed.sent(number + 1, 100)
     assert feed.acknowledged(2, 5) and feed.progress_us == 5
@@ -38,7 +38,7 @@ def test_a_feed_counts_only_acknowledgements_that_grow() -> None:
 
 
 def test_a_feed_that_starts_again_counts_on_nothing_that_was_under_way() -> None:
-    feed = Feed("b", 0)
+    feed = Feed("b", 0, 500_000)
     feed.sent(1, 100)
     feed.fetching = True
     feed.restart(0)
@@ -171,7 +171,7 @@ def test_what_retention_drops_while_it_is_wanted_makes_the_other_begin_anew(shap
     joined.slow = {"a"}
     joined.appoint(Government(3, "a", ("a", "b"), ("c",), shape=shape))
     (fetch,) = [effect for effect in joined.effects["a"] if isinstance(effect, Fetch)]
-    start = joined.disks["a"].trim(joined.phasers["a"].droppable)
+    start = joined.disks["a"].trim(8)
     assert start > fetch.offset
     joined.slow.clear()
     joined.happen("a", Trimmed(start), Fetched(fetch.to, fetch.term, fetch.offset, start, []))

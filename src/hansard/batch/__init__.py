@@ -16,7 +16,7 @@ from .errors import BatchError, LimitExceeded, Malformed
 from .header import HEADER_BYTES, MAGIC, Flag, Header
 from .header import check as check_header
 from .keyhash import bucket_of, key_hash
-from .limits import BATCH_BYTES_MAX, SPAN_MAX
+from .limits import BATCH_BYTES_MAX, CHANGES_MAX, SPAN_MAX
 from .match import bucket_mask, key_mask, tag_mask
 from .merge import merge
 from .select import Part, gather, select
@@ -24,6 +24,7 @@ from .verification import check_hashes, verify
 
 __all__ = [
     "BATCH_BYTES_MAX",
+    "CHANGES_MAX",
     "HEADER_BYTES",
     "MAGIC",
     "SCHEMA",

@@ -6,11 +6,12 @@ changes at its beginning that were stored before.
 """
 
 from collections import deque
+from heapq import heapify, heappop, heappush
 from typing import Final, assert_never
 
 from msgspec import Struct
 
-from hansard.batch import Batch, Flag, bucket_mask, merge, select
+from hansard.batch import CHANGES_MAX, Batch, Flag, bucket_mask, merge, select
 
 from .backlog import Backlog
 from .effect import Answer, Effect
@@ -52,19 +53,20 @@ class Pending(Struct, frozen=True, gc=False):
 class Group:
     """Submissions that will be one batch."""
 
-    __slots__ = ("batches", "byte_count", "connections", "submissions")
+    __slots__ = ("batches", "byte_count", "change_count", "connections", "submissions")
 
     def __init__(self) -> None:
         self.submissions: list[tuple[Submit, int]] = []
         """With the number of changes that were left out as repeated."""
         self.batches: list[Batch] = []
         self.byte_count = 0
+        self.change_count = 0
         self.connections: set[int] = set()
         """Whose changes are in it: more of theirs can only be judged once these are in the log."""
 
 
 class Desk:
-    __slots__ = ("backlog", "bucket", "buckets", "effects", "ledger", "paused", "pending", "settings")
+    __slots__ = ("backlog", "bucket", "buckets", "effects", "ledger", "paused", "pending", "repetitions", "settings")
 
     def __init__(self, bucket: int, buckets: int, ledger: Ledger, effects: list[Effect], settings: Settings) -> None:
         self.bucket = bucket
@@ -74,7 +76,9 @@ class Desk:
         self.settings = settings
         self.backlog = Backlog(settings)
         self.pending: deque[Pending] = deque()
-        """Journalled, or a repetition of what is."""
+        """Journalled, in the order of the log."""
+        self.repetitions: list[tuple[int, int, Pending]] = []
+        """Of what is journalled: a heap, because they come in any order."""
         self.paused = False
 
     def answer(self, submission_id: int, outcome: Outcome) -> None:
@@ -108,7 +112,10 @@ class Desk:
                 submit.continues is not None and submit.continues.connection in group.connections
             )
             small = submit.batch.length <= MERGED_BYTES_MAX and not submit.batch.header.flags & Flag.COMPRESSED
-            full = group.byte_count + submit.batch.length > settings.merge_bytes
+            full = (
+                group.byte_count + submit.batch.length > settings.merge_bytes
+                or group.change_count + len(submit.batch) > CHANGES_MAX
+            )
             if group.batches and (full or not small or known):
                 self._append(group, term, wall_us)
                 group = Group()
@@ -142,6 +149,7 @@ class Desk:
         group.submissions.append((submit, repeated))
         group.batches.append(batch)
         group.byte_count += batch.length
+        group.change_count += len(batch)
 
     def _judge(self, submit: Submit) -> Fresh | Known | Refusal:
         streams, header = self.ledger.streams, submit.batch.header
@@ -172,20 +180,22 @@ class Desk:
     # Answers.
 
     def _await(self, pending: Pending) -> None:
-        """A repetition waits for the commit of the first copy, in its place among those that wait."""
+        """A repetition waits for the commit of the first copy."""
         if pending.end <= self.ledger.committed:
             self.answer(pending.id, pending.outcome)
-            return
-        later: list[Pending] = []
-        while self.pending and self.pending[-1].end > pending.end:
-            later.append(self.pending.pop())
-        self.pending += [pending, *reversed(later)]
+        elif len(self.repetitions) >= self.settings.backlog_count_max:
+            self.answer(pending.id, Busy())
+        else:
+            heappush(self.repetitions, (pending.end, pending.id, pending))
 
     def settle(self) -> None:
         """Answer all that is committed."""
         pending, committed = self.pending, self.ledger.committed
         while pending and pending[0].end <= committed:
             done = pending.popleft()
+            self.answer(done.id, done.outcome)
+        while self.repetitions and self.repetitions[0][0] <= committed:
+            _, _, done = heappop(self.repetitions)
             self.answer(done.id, done.outcome)
 
     def expire(self, now_us: int) -> None:
@@ -197,12 +207,19 @@ class Desk:
                 if pending.deadline_us <= now_us:
                     self.answer(pending.id, Unknown())
             self.pending = deque([pending for pending in self.pending if pending.deadline_us > now_us])
+        if any(repetition.deadline_us <= now_us for _, _, repetition in self.repetitions):
+            for _, _, repetition in self.repetitions:
+                if repetition.deadline_us <= now_us:
+                    self.answer(repetition.id, Unknown())
+            self.repetitions = [entry for entry in self.repetitions if entry[2].deadline_us > now_us]
+            heapify(self.repetitions)
 
     def hand_over(self, leader: NodeId | None, epoch: int) -> None:
         """Another one leads. What waited goes there; what was journalled may or may not be in its log."""
-        for pending in self.pending:
+        for pending in (*self.pending, *[repetition for _, _, repetition in self.repetitions]):
             self.answer(pending.id, Unknown())
         self.pending.clear()
+        self.repetitions.clear()
         for submit in self.backlog.take_meant_for(epoch):
             self.answer(submit.id, NotLeader(leader, epoch))
 

@@ -44,13 +44,19 @@ class Feed:
         "introduced",
         "next",
         "node",
+        "patience_us",
+        "probed_us",
         "progress_us",
+        "resend_us",
         "through",
         "transfer",
     )
 
-    def __init__(self, node: NodeId, now_us: int) -> None:
+    def __init__(self, node: NodeId, now_us: int, resend_us: int) -> None:
         self.node = node
+        self.resend_us = resend_us
+        self.patience_us = resend_us
+        """Without progress for this long, what is under way is taken for lost."""
         self.introduced = False
         self.transfer: Transfer | None = None
         self.next = 0
@@ -72,6 +78,8 @@ class Feed:
         """The last round in which it confirmed the term."""
         self.asked_us = now_us
         """When it was last asked to confirm."""
+        self.probed_us = now_us
+        """When it was last reminded."""
         self.progress_us = now_us
         """When something last came of what was sent."""
 
@@ -79,18 +87,36 @@ class Feed:
     def streaming(self) -> bool:
         return self.introduced and self.transfer is None
 
+    @property
+    def wanted(self) -> int:
+        """From here on the log is needed for it."""
+        if self.transfer is not None:
+            return self.transfer.snapshot.collection.start
+        return max(self.through, self.floor)
+
     def restart(self, offset: int) -> None:
         """Go on from this offset, or from what is acknowledged; what was under way is not counted on."""
         self.next = max(offset, self.through)
-        self.flight.clear()
-        self.flight_bytes = 0
+        while self.flight and self.flight[-1][0] > self.next:
+            self.flight_bytes -= self.flight.pop()[1]
         self.fetching = False
 
-    def complains_anew(self, end: int, now_us: int, resend_us: int) -> bool:
+    def complains_anew(self, end: int, now_us: int) -> bool:
         """Whether a complaint is to be heard, or is the same one again: then what it asks for is under way."""
-        if end == self.complaint and 4 * (now_us - self.complaint_us) < resend_us:
+        if end == self.complaint and 4 * (now_us - self.complaint_us) < self.patience_us:
             return False
         self.complaint, self.complaint_us = end, now_us
+        return True
+
+    def seems_lost(self, end: int, now_us: int) -> bool:
+        """It has answered, and has got nothing for long. It may be slow: each time it is waited for twice as long, or a
+        slow way would fill with copies."""
+        if end > max(self.floor, self.through):
+            self.progress_us = now_us
+        if end >= self.next or now_us - self.progress_us < self.patience_us:
+            return False
+        self.progress_us = now_us
+        self.patience_us = min(2 * self.patience_us, 16 * self.resend_us)
         return True
 
     def sent(self, end: int, length: int) -> None:
@@ -105,4 +131,6 @@ class Feed:
         self.through, self.progress_us = through, now_us
         while self.flight and self.flight[0][0] <= through:
             self.flight_bytes -= self.flight.popleft()[1]
+        if not self.flight:
+            self.patience_us = self.resend_us
         return True

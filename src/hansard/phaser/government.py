@@ -37,7 +37,9 @@ def reign_of(term: Term) -> int:
 def next_term(epoch: int, promised: Term) -> Term:
     """The term in which an appointed leader may begin, given the highest that it has promised to follow."""
     assert epoch >= epoch_of(promised)
-    return promised + 1 if epoch_of(promised) == epoch else first_term(epoch)
+    term = promised + 1 if epoch_of(promised) == epoch else first_term(epoch)
+    assert epoch_of(term) == epoch, "the reigns of this epoch are used up: it takes another appointment"
+    return term
 
 
 class Shape(StrEnum):

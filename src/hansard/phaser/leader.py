@@ -117,6 +117,7 @@ class Leader:
             relay.feed_only(self.counted)
         if self.expanded and not self.reported_expansion and self.ledger.committed >= self.expansion_end:
             self.reported_expansion = True
+            self.ledger.snapshot = None
             self.effects.append(Report(Achievement.EXPANDED, self.government.epoch))
 
     def _close(self, feed: Feed) -> bool:

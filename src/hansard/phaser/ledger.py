@@ -7,7 +7,7 @@ Writes gather during a turn and leave as one `Persist`; when it comes back as pe
 follow. `tail` holds the batches that somebody may still have to be sent; all others are fetched from disk.
 """
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 
 from crc32c import crc32c
@@ -83,7 +83,7 @@ class Ledger:
         """What the leader says is committed; a copy that is behind does not have all of it."""
         self.timestamp = recovered.timestamp
         """Of the last entry, or a later one: no entry will have a lower one."""
-        self.tail: dict[int, Batch] = {}
+        self.tail: OrderedDict[int, Batch] = OrderedDict()
         """By base offset, in order, without a hole up to the end."""
         self.tail_bytes = 0
         self.writes: list[Write] = []
@@ -107,7 +107,9 @@ class Ledger:
         """Batches appended since the state was last stored."""
         self.snapshot: Snapshot | None = None
         """The last one that was taken for another copy."""
-        self.collection = note.collection
+        begun = note.collection is not None and recovered.start == recovered.end == note.collection.start
+        self.collection = note.collection if begun else None
+        """The snapshot that is being collected, on a log that was thrown away for it: a note may be older than that."""
         self.parts: list[bytes] = []
         self._find_parts(recovered.documents)
         self._replay(recovered)
@@ -292,8 +294,7 @@ class Ledger:
         """Drop from memory what is committed and nobody needs; beyond a bound also what somebody does."""
         tail = self.tail
         while tail:
-            offset = next(iter(tail))
-            batch = tail[offset]
+            offset, batch = next(iter(tail.items()))
             if batch.header.end_offset > min(self.commit_known, self.synced):
                 break
             if batch.header.end_offset > needed and self.tail_bytes <= self.settings.tail_bytes_max:

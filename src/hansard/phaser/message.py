@@ -69,6 +69,8 @@ class Append(Struct, frozen=True, gc=False):
 
 
 class Commit(Struct, frozen=True, gc=False):
+    """The commit point by itself. If it is no news, it is a question: what do you have?"""
+
     term: Term
     committed: int
 

@@ -98,8 +98,11 @@ class Phaser:
 
     @property
     def droppable(self) -> int:
-        """Retention may drop what is before this offset: it is committed, and a restart does not need it."""
-        return min(self.ledger.committed, self.ledger.saved_synced)
+        """Retention may drop what is before this offset: it is committed, a restart does not need it, and nobody is
+        being sent it."""
+        ledger, relay = self.ledger, self.relay
+        wanted = [feed.wanted for feed in relay.feeds.values() if feed.introduced] if relay is not None else []
+        return min([ledger.committed, ledger.saved_synced, *wanted])
 
     def turn(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
         """Everything that has happened, in order. `now_us` never goes back; `wall_us` is the leader's clock, already
@@ -140,8 +143,8 @@ class Phaser:
             case Doubled():
                 self.desk.doubled(event.buckets)
             case Trimmed():
-                assert event.start <= self.droppable
-                self.ledger.lineage.trim(event.start)
+                if self.ledger.start < event.start <= self.ledger.committed:  # or else it was begun anew meanwhile
+                    self.ledger.lineage.trim(event.start)
             case _:
                 assert_never(event)
 
@@ -224,6 +227,7 @@ class Phaser:
     def _step_down(self, outcome: NotLeader) -> None:
         """The term is over for this participant, in whatever part it had in it."""
         self.leading = self.following = None
+        self.ledger.snapshot = None
         self.barrier.give_up(outcome)
 
     def _refused(self, newer: Term) -> None:
@@ -330,6 +334,7 @@ class Phaser:
         feed = relay.feeds.get(node) if relay is not None else None
         if relay is not None and feed is not None:
             feed.commit_there = -1  # it may have restarted: the answer will tell
+            feed.restart(max(feed.through, feed.floor))
             relay.remind(feed)
         if following is not None and following.upstream == node:
             following.remind()

@@ -40,7 +40,7 @@ class Relay:
             del self.feeds[node]
         for node in wanted:
             if node not in self.feeds:
-                self.feeds[node] = Feed(node, self.now_us)
+                self.feeds[node] = Feed(node, self.now_us, self.ledger.settings.resend_us)
                 self._send(node, self.wedge)
 
     def through(self, nodes: Iterable[NodeId]) -> list[int]:
@@ -94,12 +94,16 @@ class Relay:
         if not feed.streaming:
             return False
         feed.commit_there = max(feed.commit_there, message.committed)
-        if not message.missing:
-            feed.floor = max(feed.floor, message.end)
-        elif message.end < feed.next and feed.complains_anew(message.end, self.now_us, self.ledger.settings.resend_us):
+        news = feed.acknowledged(message.through, self.now_us)
+        if message.missing:
+            lost = feed.complains_anew(message.end, self.now_us)
             feed.floor = message.end
+        else:
+            lost = feed.seems_lost(message.end, self.now_us)
+            feed.floor = max(feed.floor, message.end)
+        if lost and message.end < feed.next:
             feed.restart(message.end)
-        return feed.acknowledged(message.through, self.now_us)
+        return news
 
     def estranged(self, feed: Feed) -> None:
         if feed.introduced:
@@ -174,23 +178,20 @@ class Relay:
         """What has come to nothing for too long is taken for lost."""
         resend_us = self.ledger.settings.resend_us
         for feed in self.feeds.values():
-            if self.now_us - feed.progress_us >= resend_us:
+            if self.now_us - max(feed.progress_us, feed.probed_us) >= resend_us:
                 self.remind(feed)
             if feed.introduced and self._unconfirmed(feed) and self.now_us - feed.asked_us >= resend_us:
                 self._ask(feed)
 
     def remind(self, feed: Feed) -> None:
-        """Send again whatever may have been lost."""
-        feed.progress_us = self.now_us
+        """Send again whatever may have been lost; of what was streamed nothing, before it has said what it has."""
+        feed.probed_us = self.now_us
         if not feed.introduced:
             self._send(feed.node, self.wedge)
         elif feed.transfer is not None:
             self._send_part(feed)
         else:
-            if feed.flight:
-                again = max(feed.through, feed.floor)
-                feed.restart(again)
-            elif feed.through < self.ledger.end or feed.commit_there < self.ledger.commit_known:
-                self._send(feed.node, Commit(self.wedge.term, self.ledger.commit_known))  # it will say what it has
+            if feed.through < self.ledger.end or feed.commit_there < self.ledger.commit_known:
+                self._send(feed.node, Commit(self.wedge.term, self.ledger.commit_known))
             if self._unconfirmed(feed):
                 self._ask(feed)

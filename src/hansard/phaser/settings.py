@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from hansard.batch import BATCH_BYTES_MAX
+
 
 class Settings(Struct, frozen=True, kw_only=True, gc=False):
     backlog_count_max: int = 10_000
@@ -25,3 +27,4 @@ class Settings(Struct, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         assert min(getattr(self, field) for field in self.__struct_fields__) > 0
+        assert self.merge_bytes <= BATCH_BYTES_MAX // 4, "a merged batch also has columns that its parts have not"

@@ -8,7 +8,7 @@ Connections are forgotten by the log's own time, in the order in which they were
 the highest one forgotten tells a forgotten connection from a new one.
 """
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import Final
 
@@ -23,6 +23,8 @@ NO_SERIES: Final = -1
 NO_CONNECTION: Final = 0
 RECEIPTS_MAX: Final = 32
 """Receipts kept for each connection: of what is older a client learns only that it is stored."""
+RECEIPTS_TOTAL_MAX: Final = 100_000
+"""Receipts kept in all, so that the table of a bucket with very many connections stays small enough to store."""
 
 
 class Piece(Struct, frozen=True, array_like=True, gc=False):
@@ -112,13 +114,24 @@ class Image(Struct, frozen=True, array_like=True):
 class Streams:
     """Invariants: `pending` is in log order; `settled` is in the order in which its connections were last heard of."""
 
-    __slots__ = ("by_connection", "forgotten", "memory_us", "pending", "settled")
+    __slots__ = (
+        "by_connection",
+        "forgotten",
+        "memory_us",
+        "pending",
+        "receipt_count",
+        "recent",
+        "settled",
+    )
 
     def __init__(self, memory_us: int) -> None:
         self.memory_us = memory_us
         self.forgotten = 0
         """The highest connection that was forgotten."""
-        self.settled: dict[int, Stream] = {}
+        self.settled: OrderedDict[int, Stream] = OrderedDict()
+        self.recent: OrderedDict[int, None] = OrderedDict()
+        """Those of the settled ones that still have receipts, in the same order."""
+        self.receipt_count = 0
         self.pending: deque[Piece] = deque()
         self.by_connection: dict[int, deque[Piece]] = {}
         """The pending ones again, for each connection."""
@@ -158,7 +171,10 @@ class Streams:
         for piece in reversed(self.by_connection.get(connection, ())):
             if piece.first <= last:  # the last of it is here, and is not committed yet
                 return Known(piece.offset + 1, piece.receipt(first) if piece.first <= first else None)
-        for piece in self.settled[connection].pieces:
+        stream = self.settled.get(connection)
+        if stream is None:  # before the first that is known of: only a client that goes back asks for it
+            return Known(self.by_connection[connection][0].offset + 1, None)
+        for piece in stream.pieces:
             if piece.first <= first and last <= piece.last:
                 return Known(0, piece.receipt(first))
         return Known(0, None)
@@ -183,16 +199,29 @@ class Streams:
             waiting.popleft()
             if not waiting:
                 del self.by_connection[piece.connection]
-            before = settled.pop(piece.connection, None)
+            before = settled.get(piece.connection)
             kept = (*before.pieces[1 - RECEIPTS_MAX :], piece) if before else (piece,)
             settled[piece.connection] = Stream(piece.last, piece.timestamp, kept)
+            settled.move_to_end(piece.connection)
+            self.recent[piece.connection] = None
+            self.recent.move_to_end(piece.connection)
+            self.receipt_count += len(kept) - (len(before.pieces) if before else 0)
             self._forget(piece.timestamp - self.memory_us)
 
     def _forget(self, before: int) -> None:
+        """Connections that are too old, and receipts that are too many: those of who was silent the longest."""
         settled = self.settled
-        while settled[oldest := next(iter(settled))].timestamp < before:
-            del settled[oldest]
-            self.forgotten = max(self.forgotten, oldest)
+        while (oldest := next(iter(settled.items())))[1].timestamp < before:
+            connection, stream = oldest
+            del settled[connection]
+            self.recent.pop(connection, None)
+            self.receipt_count -= len(stream.pieces)
+            self.forgotten = max(self.forgotten, connection)
+        while self.receipt_count > RECEIPTS_TOTAL_MAX:
+            connection, _ = self.recent.popitem(last=False)
+            stream = settled[connection]
+            self.receipt_count -= len(stream.pieces)
+            settled[connection] = Stream(stream.last, stream.timestamp, ())
 
     def cut(self, end: int) -> None:
         """Everything from an offset on is unrolled, and what it did with it."""
@@ -209,6 +238,8 @@ class Streams:
 
     def restore(self, image: Image) -> None:
         """The settled table becomes the image; nothing is pending."""
-        self.forgotten, self.settled = image.forgotten, dict(image.streams)
+        self.forgotten, self.settled = image.forgotten, OrderedDict(image.streams)
+        self.recent = OrderedDict((connection, None) for connection, stream in image.streams if stream.pieces)
+        self.receipt_count = sum(len(stream.pieces) for _, stream in image.streams)
         self.pending.clear()
         self.by_connection.clear()
