@@ -85,9 +85,7 @@ class Nemesis:
                 edict.switch(random, contract=False)
                 return True
             case "switch twice":
-                edict.switch(random, contract=False)
-                self._later(random.randrange(80_000), lambda: edict.switch(random, contract=True))
-                return True
+                return self._switch_twice(random)
             case "coup":
                 self._deaf(world.by_place[edict.newest.leader[0]], fault.length_us)
                 edict.switch(random, contract=random.random() < 0.5)
@@ -130,6 +128,20 @@ class Nemesis:
         victim.crash()
         life = victim.life
         self._later(length_us, lambda: victim.start() if victim.life == life and victim.phaser is None else None)
+        return True
+
+    def _switch_twice(self, random: Random) -> bool:
+        """One of them is to lead alone; and before it has opened, perhaps, the others without it."""
+        edict = self.world.edict
+        alone = random.choice(edict.living)
+        edict.appoint(alone, (alone,))
+
+        def others() -> None:
+            members = tuple([node for node in edict.living if node != alone])
+            if members:
+                edict.appoint(random.choice(members), members)
+
+        self._later(random.randrange(max(80_000, self.world.plan.edict_us)), others)
         return True
 
     def _newcomer(self, length_us: int, random: Random) -> bool:

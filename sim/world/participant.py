@@ -42,7 +42,7 @@ from .vault import Vault
 if TYPE_CHECKING:
     from .world import World
 
-TICK_US: Final = 250_000
+TICK_US: Final = 400_000
 RETRY_US: Final = 400_000
 WALL_US: Final = 1_700_000_000_000_000
 
@@ -52,6 +52,8 @@ class Participant:
         self.world = world
         self.place = place
         self.incarnation = 1
+        self.name: NodeId = f"{place}1"
+        """Of this place in its present incarnation."""
         self.vault = vault
         self.rate = rate
         self.skew_us = skew_us
@@ -70,10 +72,6 @@ class Participant:
         """Facts of the edict that it has heard of; on its disk, too."""
         self._told = 0
         """Facts that this life's phaser was told."""
-
-    @property
-    def name(self) -> NodeId:
-        return f"{self.place}{self.incarnation}"
 
     @property
     def random(self) -> Random:
@@ -234,13 +232,17 @@ class Participant:
         self.crash()
         self.world.edict.leave(self.name)
         self.vault = self.world.vault()
-        self.incarnation += 1
+        self._rename()
         self.world.clock.after(1000, self._come_back)
+
+    def _rename(self) -> None:
+        self.incarnation += 1
+        self.name = f"{self.place}{self.incarnation}"
 
     def _arrive_anew(self) -> None:
         """It was declared departed: it gives up everything, and comes back as another."""
         self.crash()
-        self.incarnation += 1
+        self._rename()
         self.world.clock.after(1000, self._come_back)
 
     def _come_back(self) -> None:

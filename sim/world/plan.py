@@ -79,6 +79,8 @@ class Plan(Struct, frozen=True):
     rates: tuple[float, ...]
     sync_us: int
     """What a disk takes to sync, at the least."""
+    edict_us: int
+    """What the atomic log takes to take in a report, at the most."""
     real_store: bool
     """The real storage on the simulated disk."""
     thorough: bool
@@ -111,6 +113,7 @@ def plan(seed: int) -> Plan:
         double=random.choice((0.0, 0.02, 0.1)) if chaotic else 0.0,
         rates=tuple([random.uniform(0.5, 2.0) if drifting else 1.0 for _ in range(places)]),
         sync_us=random.choice((300, 300, 3_000, 20_000)),
+        edict_us=random.choice((20_000, 20_000, 400_000)),
         real_store=random.random() < 0.1,
         thorough=random.random() < 0.3,
         faults=_faults(random),

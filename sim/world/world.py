@@ -218,7 +218,7 @@ class World:
 
     def propose(self, participant: Participant, achievement: Achievement, epoch: int) -> None:
         if self.random.random() >= self.network.conditions.loss:
-            delay = 1000 + self.random.randrange(20_000)
+            delay = 1000 + self.random.randrange(self.plan.edict_us)
             self.clock.after(delay, lambda: self.edict.report(achievement, epoch))
 
     def hold_bucket(self, *, paused: bool) -> None:
