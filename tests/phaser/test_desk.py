@@ -2,8 +2,9 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
-from hansard.batch import BATCH_BYTES_MAX, Batch, Flag, bucket_of, build, key_hash, select
+from hansard.batch import BATCH_BYTES_MAX, CHANGES_MAX, Batch, Flag, bucket_of, build, key_hash, select
 from hansard.phaser import Phaser, Recovered, Settings
 from hansard.phaser.effect import Persist, Put
 from hansard.phaser.event import Continues, Doubled, Paused, Submit
@@ -75,6 +76,21 @@ def test_a_compressed_submission_and_a_small_one_do_not_bring_the_leader_down() 
     joined = formed(ALONE)
     answers(joined, Submit(1, large, FAR), Submit(2, batch(0, 8, bytes(1000)), FAR))
     assert len(clients(joined)) == 2
+
+
+def test_many_small_submissions_become_batches_of_no_more_changes_than_one_may_have() -> None:
+    joined = formed(ALONE, Settings(merge_bytes=BATCH_BYTES_MAX // 4))
+    count = 300
+    small = [build([None] * count, [b""] * count, connection=1 + n, previous_series=-1) for n in range(250)]
+    outcomes = answers(joined, *[Submit(number, content, FAR) for number, content in enumerate(small)])
+    assert all(isinstance(outcome, Stored) for outcome in outcomes)
+    sizes = [len(content) for content in clients(joined)]
+    assert sizes == [CHANGES_MAX // count * count, 250 * count - CHANGES_MAX // count * count]
+
+
+def test_no_setting_makes_merged_batches_of_nearly_the_largest_size() -> None:
+    with pytest.raises(AssertionError, match="merged"):
+        Settings(merge_bytes=BATCH_BYTES_MAX // 4 + 1)
 
 
 def test_of_a_partial_duplicate_the_rest_is_stored_and_has_the_receipt() -> None:

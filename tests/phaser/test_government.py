@@ -1,7 +1,9 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hansard.phaser.government import (
+    REIGN_BITS,
     Government,
     Shape,
     committed_end,
@@ -37,6 +39,13 @@ def test_a_later_government_has_the_higher_term_whatever_the_reigns() -> None:
         term = next_term(1, term)
     assert term < first_term(2)
     assert (epoch_of(term), reign_of(term)) == (1, 1000)
+
+
+def test_no_reign_runs_over_into_the_next_epoch() -> None:
+    last = first_term(6) - 1
+    assert next_term(5, last - 1) == last and reign_of(last) == (1 << REIGN_BITS) - 1
+    with pytest.raises(AssertionError, match="used up"):
+        next_term(5, last)
 
 
 def test_a_leader_that_restarts_in_its_epoch_begins_another_reign() -> None:

@@ -2,10 +2,10 @@ from hansard.batch import Flag
 from hansard.phaser import Settings
 from hansard.phaser.decree import decree_in
 from hansard.phaser.effect import Achievement, Report, Send
-from hansard.phaser.event import Accepted, Appointed, Paused, Trimmed
+from hansard.phaser.event import Accepted, Appointed, Paused, Received, Trimmed
 from hansard.phaser.government import Government, NodeId, Shape, first_term
 from hansard.phaser.leader import Leader, Phase
-from hansard.phaser.message import Acknowledge, Append, Part, PartKept, Wedge, Wedged
+from hansard.phaser.message import Acknowledge, Append, Part, PartKept, Refuse, Wedge, Wedged
 from hansard.phaser.outcome import Receipt, Stored
 from tests.phaser.joined import Joined, formed, series_of, submit
 
@@ -246,6 +246,38 @@ def test_a_newcomer_whose_log_is_of_no_use_gets_the_state_in_parts(shape: Shape)
     joined.appoint(Government(3, "c", ("a", "b", "c"), shape=shape))
     joined.happen("c", submit(20, 3), submit(21, 8))
     assert isinstance(joined.answers[21], Stored) and not isinstance(joined.answers[20], Stored)
+
+
+def collecting(shape: Shape) -> Joined:
+    """A newcomer has the first parts of a snapshot, and gets no more for now."""
+    joined = formed(Government(1, "a", ("a", "b"), shape=shape), Settings(part_bytes=30, checkpoint_batches=2))
+    for number in range(8):
+        joined.happen("a", submit(number, number))
+    joined.happen("a", Trimmed(joined.disks["a"].trim(joined.phasers["a"].droppable)))
+    joined.add("c")
+    joined.lose = lambda sender, to, message: isinstance(message, Part) and message.number > 1
+    joined.appoint(Government(2, "a", ("a", "b"), ("c",), shape=shape))
+    assert joined.phasers["a"].ledger.snapshot is not None
+    return joined
+
+
+def test_a_snapshot_is_kept_until_the_newcomers_count_and_no_longer(shape: Shape) -> None:
+    joined = collecting(shape)
+    joined.lose = lambda sender, to, message: False
+    joined.stalled = {"b"}
+    joined.tick()
+    assert leading(joined).expanded and joined.phasers["a"].ledger.snapshot is not None
+    joined.resume("b")
+    assert joined.reports[-1] == ("a", Report(Achievement.EXPANDED, 2))
+    assert joined.phasers["a"].ledger.snapshot is None
+
+
+def test_a_deposed_leader_keeps_no_snapshot(shape: Shape) -> None:
+    appointed, refused = collecting(shape), collecting(shape)
+    appointed.appoint(Government(3, "b", ("a", "b"), ("c",), shape=shape))
+    refused.happen("a", Received("b", Refuse(first_term(2), first_term(3))))
+    for joined in (appointed, refused):
+        assert joined.phasers["a"].leading is None and joined.phasers["a"].ledger.snapshot is None
 
 
 def test_contracted_governments_do_not_wait_for_those_who_left(shape: Shape) -> None:

@@ -192,3 +192,16 @@ def test_times_never_go_back_in_a_log() -> None:
     ledger.append(entry(0, 0, timestamp=9))
     ledger.cut(0)
     assert ledger.timestamp == 9
+
+
+def test_what_nobody_needs_is_dropped_from_memory_to_the_last_batch() -> None:
+    ledger, _ = new()
+    for number in range(500):
+        ledger.append(entry(number, number))
+    persist(ledger)
+    commit(ledger, 499)
+    ledger.forget(500)
+    assert list(ledger.tail) == [499], "the last one is not committed"
+    commit(ledger, 500)
+    ledger.forget(500)
+    assert not ledger.tail and ledger.tail_bytes == 0

@@ -2,7 +2,8 @@ from hansard.phaser import Settings
 from hansard.phaser.effect import Pressure
 from hansard.phaser.event import Appointed, Paused, Received, Submit, Tick, Trimmed
 from hansard.phaser.government import Government, NodeId, Shape, first_term
-from hansard.phaser.message import Estranged, Refuse, Wedge
+from hansard.phaser.lineage import Run
+from hansard.phaser.message import Collection, Estranged, Part, Refuse, Wedge
 from hansard.phaser.outcome import Expired, NotLeader, Receipt, Repeated, Stored
 from tests.phaser.joined import FAR, Joined, batch, formed, series_of, submit
 
@@ -195,3 +196,35 @@ def test_retention_may_drop_what_is_committed_and_no_restart_needs() -> None:
     joined.happen("a", Appointed(Government(1, "a", ("a",))))
     joined.happen("a", submit(20, 0), submit(21, 6))
     assert isinstance(joined.answers[20], Repeated) and isinstance(joined.answers[21], Stored)
+
+
+def test_what_retention_did_to_a_log_that_was_thrown_away_meanwhile_is_no_news() -> None:
+    """c was left out for a while, and begins anew with a log that begins later."""
+    joined = formed(Government(1, "a", ("a", "b", "c")), Settings(part_bytes=30, checkpoint_batches=1))
+    for number in range(4):
+        joined.happen("a", submit(number, number))
+    joined.appoint(Government(2, "a", ("a", "b")), "a", "b")
+    for number in range(4, 12):
+        joined.happen("a", submit(number, number))
+    joined.happen("a", Trimmed(joined.disks["a"].trim(joined.phasers["a"].droppable)))
+    joined.lose = lambda sender, to, message: isinstance(message, Part)
+    joined.appoint(Government(3, "a", ("a", "b"), ("c",)))
+    phaser, part = joined.phasers["c"], joined.messages(Part, "a", "c")[0]
+    dropped = joined.disks["c"].trim(phaser.droppable)
+    assert 0 < dropped < part.collection.start
+    joined.happen("c", Received("a", part), Trimmed(dropped))
+    assert phaser.ledger.start == joined.disks["c"].current.start == part.collection.start
+    joined.lose = lambda sender, to, message: False
+    joined.tick()
+    assert phaser.ledger.committed == joined.phasers["a"].ledger.committed
+    joined.happen("c", Trimmed(dropped))
+    assert phaser.ledger.start == part.collection.start
+
+
+def test_nor_is_it_news_where_the_log_begins_anew_before_that() -> None:
+    joined = Joined("c")
+    government = Government(1, "a", ("a",), ("c",))
+    joined.happen("c", Received("a", Wedge(T1, government, False, 4, 10, (Run(T1, 0),))))
+    part = Part(T1, Collection(10, 4, T1, 3, 0), 0, b"state")
+    joined.happen("c", Received("a", part), Trimmed(8))
+    assert joined.phasers["c"].ledger.start == joined.disks["c"].current.start == 4

@@ -3,11 +3,14 @@
 import pytest
 
 from hansard.phaser import Phaser, Recovered, Settings
-from hansard.phaser.event import Appointed, Tick
+from hansard.phaser.effect import Achievement, Report, Reset
+from hansard.phaser.event import Appointed, Tick, Trimmed
 from hansard.phaser.government import Government, NodeId, Shape
 from hansard.phaser.invariants import check_state
 from hansard.phaser.ledger import Ledger
+from hansard.phaser.message import Collection, Part
 from hansard.phaser.outcome import Repeated, Stored
+from hansard.phaser.recovered import NoteContent, encode
 from tests.phaser.joined import Disk, Joined, formed, series_of, submit
 
 QUICK = Settings(checkpoint_batches=3, part_bytes=30, tail_bytes_max=500)
@@ -165,3 +168,58 @@ def test_a_whole_government_restarts_with_all_it_had(shape: Shape) -> None:
     ends = {joined.phasers[node].ledger.committed for node in "abc"}
     assert ends == {joined.phasers["b"].ledger.end}
     assert series_of(joined.disks["c"].log, 7) == list(range(7)), "what the leader had in its log is committed"
+
+
+# Between two snapshots.
+
+
+@pytest.mark.parametrize(("start", "end", "counts"), [(8, 8, True), (9, 9, False), (0, 0, False), (8, 9, False)])
+def test_a_snapshot_is_collected_on_where_the_log_was_thrown_away_for_it(start: int, end: int, counts: bool) -> None:
+    collection = Collection(10, 8, 1, 3, 0)
+    note = encode(NoteContent(1, (), collection))
+    ledger = Ledger(QUICK, [], Recovered(note=note, start=start, end=end))
+    assert ledger.collection == (collection if counts else None)
+
+
+def _begun_for_another_snapshot() -> Joined:
+    """d has parts of a's snapshot. Then b leads, whose log begins later: of the beginning of b's snapshot a crash has
+    left d the empty log, but not the note that says what for."""
+    joined = formed(Government(1, "a", ("a", "b")), QUICK)
+    for number in range(6):
+        joined.happen("a", submit(number, number))
+    joined.happen("a", Trimmed(joined.disks["a"].trim(3)))
+    joined.add("d")
+    joined.lose = lambda sender, to, message: isinstance(message, Part) and message.number > 1
+    joined.appoint(Government(2, "a", ("a", "b"), ("d",)))
+    first = joined.phasers["d"].ledger.collection
+    assert first is not None and joined.phasers["d"].ledger.parts
+    for number in range(6):
+        joined.happen("a", submit(100 + number, number, 9))
+    joined.tick()
+    cut = joined.disks["b"].trim(joined.phasers["b"].droppable)
+    joined.happen("b", Trimmed(cut))
+    assert cut > first.offset
+    joined.stalled = {"d"}
+    joined.lose = lambda sender, to, message: False
+    joined.appoint(Government(3, "b", ("b", "a"), ("d",)))
+    joined.sync("d")
+    kept = [isinstance(write, Reset) for _, write in joined.disks["d"].under_way].index(True) + 1
+    joined.crash("d", kept)
+    joined.stalled.clear()
+    joined.restart("d")
+    assert joined.phasers["d"].ledger.start == cut
+    return joined
+
+
+def test_parts_of_an_earlier_snapshot_do_not_go_with_the_log_that_begins_for_a_later_one() -> None:
+    joined = _begun_for_another_snapshot()
+    ledger = joined.phasers["d"].ledger
+    assert (ledger.collection, ledger.parts, ledger.state_from) == (None, [], None)
+    joined.appoint(Government(4, "a", ("a", "b"), ("d",)))
+    for _ in range(5):
+        joined.tick()
+    assert joined.reports[-1] == ("a", Report(Achievement.EXPANDED, 4))
+    joined.appoint(Government(5, "d", ("d", "a", "b")))
+    joined.happen("d", submit(500, 0, 9), submit(501, 3, 7), submit(502, 6, 9))
+    assert [type(joined.answers[number]) for number in (500, 501, 502)] == [Repeated, Repeated, Stored]
+    assert series_of(joined.disks["a"].log, 9) == list(range(7))

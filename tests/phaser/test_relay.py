@@ -45,6 +45,15 @@ def test_a_feed_that_starts_again_counts_on_nothing_that_was_under_way() -> None
     assert (feed.next, feed.flight_bytes, feed.fetching) == (0, 0, False)
 
 
+def test_what_the_other_has_and_not_yet_on_disk_stays_in_flight_when_a_feed_starts_again() -> None:
+    feed = Feed("b", 0, 500_000)
+    for number in range(4):
+        feed.sent(number + 1, 100)
+    feed.acknowledged(1, 0)
+    feed.restart(3)
+    assert (feed.next, feed.flight_bytes, list(feed.flight)) == (3, 200, [(2, 100), (3, 100)])
+
+
 # Flow.
 
 

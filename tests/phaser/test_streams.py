@@ -1,6 +1,8 @@
 import msgspec
+import pytest
 
 from hansard.batch import Batch, build, merge
+from hansard.phaser import streams as module
 from hansard.phaser.outcome import Receipt
 from hansard.phaser.streams import RECEIPTS_MAX, Early, Forgotten, Fresh, Image, Known, Streams
 from tests.phaser.joined import batch
@@ -150,3 +152,66 @@ def test_an_image_goes_over_the_wire_and_comes_back_the_same() -> None:
 def test_a_settled_duplicate_gets_its_receipt_at_once_while_later_series_are_pending() -> None:
     streams = filled(stamped(batch(0), 0, timestamp=5), stamped(batch(1), 1), committed=1)
     assert streams.judge(7, first=0, last=0, previous=-1) == Known(0, Receipt(0, 5))
+
+
+def test_what_lies_before_the_first_pending_series_waits_for_it_and_has_no_receipt() -> None:
+    streams = filled(stamped(batch(10, previous=-1), 20), stamped(batch(11), 21))
+    assert streams.judge(7, first=3, last=4, previous=-1) == Known(21, None)
+    streams.commit(22)
+    assert streams.judge(7, first=3, last=4, previous=-1) == Known(0, None)
+
+
+def test_those_heard_of_in_turn_are_forgotten_in_turn_all_of_them() -> None:
+    rounds = [stamped(batch(n // 50, 1 + n % 50), n, timestamp=n) for n in range(200)]
+    streams = filled(*rounds, stamped(batch(0, 99), 200, timestamp=HOUR + 175), committed=200)
+    assert list(streams.settled) == list(range(1, 51))
+    streams.commit(201)
+    assert list(streams.settled) == [*range(26, 51), 99] and streams.forgotten == 25
+    streams.append(stamped(batch(1, 99), 201, timestamp=3 * HOUR))
+    streams.commit(202)
+    assert list(streams.settled) == [99] and streams.forgotten == 50
+
+
+# Receipts in all.
+
+
+def test_receipts_are_bounded_in_all_and_those_silent_the_longest_lose_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RECEIPTS_TOTAL_MAX", 4)
+    order = [7, 8, 7, 9, 9]
+    streams = filled(*[stamped(batch(n, connection, previous=-1), n) for n, connection in enumerate(order)])
+    streams.commit(4)
+    assert [len(stream.pieces) for stream in streams.settled.values()] == [1, 2, 1]
+    streams.commit(5)
+    assert {connection: len(stream.pieces) for connection, stream in streams.settled.items()} == {8: 0, 7: 2, 9: 2}
+    assert streams.judge(8, first=1, last=1, previous=-1) == Known(0, None), "it is stored, that is all"
+    assert streams.judge(8, first=2, last=2, previous=1) == Fresh()
+    assert streams.judge(7, first=0, last=0, previous=-1) == Known(0, Receipt(0, 1))
+
+
+def test_who_lost_its_receipts_gets_new_ones_and_is_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RECEIPTS_TOTAL_MAX", 2)
+    order = [7, 8, 9, 7]
+    streams = filled(*[stamped(batch(n, connection, previous=-1), n) for n, connection in enumerate(order)])
+    streams.commit(4)
+    assert {connection: len(stream.pieces) for connection, stream in streams.settled.items()} == {8: 0, 9: 1, 7: 1}
+    assert streams.judge(7, first=3, last=3, previous=0) == Known(0, Receipt(3, 1))
+    streams.append(stamped(batch(0, 10), 4, timestamp=2 * HOUR))
+    streams.commit(5)
+    assert [len(stream.pieces) for stream in streams.settled.values()] == [1] and streams.forgotten == 9
+
+
+def test_copies_keep_the_same_receipts_wherever_they_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One has seen the whole log; others began with an image, each at another place."""
+    monkeypatch.setattr(module, "RECEIPTS_TOTAL_MAX", 6)
+    order = [7, 8, 7, 9, 9, 9, 10, 7, 8, 8, 11, 11, 7, 7, 7, 7, 7, 7, 7, 12, 9, 8, 9, 8]
+    log = [stamped(batch(n, connection, previous=-1), n, timestamp=1 + n) for n, connection in enumerate(order)]
+    whole = filled(*log)
+    for at in range(len(log)):
+        whole.commit(at)
+        assert sum(len(stream.pieces) for stream in whole.settled.values()) <= 6
+        one, other = filled(*log, committed=len(log)), Streams(HOUR)
+        other.restore(whole.image())
+        for entry in log[at:]:
+            other.append(entry)
+        other.commit(len(log))
+        assert other.image() == one.image()
