@@ -3,6 +3,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hansard.phaser.government import NO_TERM
 from hansard.phaser.lineage import RUNS_MAX, Lineage, Run, common_end
 
 
@@ -131,3 +132,9 @@ def test_a_log_whose_runs_nobody_remembers_begins_anew() -> None:
     remembered = [Run(number, number) for number in range(500, 600)]
     assert common_end(Lineage(0, 5, [Run(1, 0)]), Lineage(0, 600, remembered)) is None
     assert common_end(Lineage(), Lineage(0, 600, remembered)) is None
+
+
+def test_begun_anew_after_an_entry_that_nobody_remembers_it_has_no_runs() -> None:
+    lineage = Lineage()
+    lineage.reset(5, NO_TERM)
+    assert (lineage.start, lineage.end, lineage.runs) == (5, 5, [])

@@ -3,9 +3,10 @@ import pytest
 
 from hansard.batch import Batch, build, merge
 from hansard.phaser import streams as module
-from hansard.phaser.outcome import Receipt
+from hansard.phaser.government import Government
+from hansard.phaser.outcome import Receipt, Repeated
 from hansard.phaser.streams import RECEIPTS_MAX, Early, Forgotten, Fresh, Image, Known, Streams
-from tests.phaser.joined import batch
+from tests.phaser.joined import batch, formed, submit
 
 HOUR = 3_600_000_000
 
@@ -215,3 +216,14 @@ def test_copies_keep_the_same_receipts_wherever_they_began(monkeypatch: pytest.M
             other.append(entry)
         other.commit(len(log))
         assert other.image() == one.image()
+
+
+def test_phasers_go_on_when_receipts_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RECEIPTS_TOTAL_MAX", 2)
+    joined = formed(Government(1, "a", ("a", "b")))
+    for number in range(4):
+        joined.happen("a", submit(number, 0, 7 + number))
+    one, other = (joined.phasers[node].ledger.streams for node in "ab")
+    assert one.image() == other.image() and one.receipt_count == 2
+    joined.happen("a", submit(10, 0, 7), submit(11, 0, 10))
+    assert joined.answers[10] == Repeated(None) and joined.answers[11] != Repeated(None)

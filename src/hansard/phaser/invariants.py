@@ -153,8 +153,13 @@ def check_streams(streams: Streams) -> None:
         assert all(a <= b for a, b in pairwise(times)), "streams are not in the order in which they were heard of"
         for connection, stream in settled.items():
             pieces = stream.pieces
-            assert 0 < len(pieces) <= RECEIPTS_MAX, f"{len(pieces)} receipts of {connection}"
-            assert (stream.last, stream.timestamp) == (pieces[-1].last, pieces[-1].timestamp), f"{stream}"
+            assert len(pieces) <= RECEIPTS_MAX, f"{len(pieces)} receipts of {connection}"
+            if pieces:
+                assert (stream.last, stream.timestamp) == (pieces[-1].last, pieces[-1].timestamp), f"{stream}"
+        counted = [connection for connection, stream in settled.items() if stream.pieces]
+        assert counted == list(streams.recent), "connections with receipts are not those that are counted"
+        receipt_count = sum(len(stream.pieces) for stream in settled.values())
+        assert receipt_count == streams.receipt_count, "receipts were not counted"
 
 
 # The part that it has in its term.

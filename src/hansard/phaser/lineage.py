@@ -57,9 +57,9 @@ class Lineage:
         self.end = end
 
     def reset(self, start: int, term: Term) -> None:
-        """The log begins anew at an offset, after an entry of this term that it does not have."""
+        """The log begins anew at an offset, after an entry of this term (if it is known) that it does not have."""
         self.start = self.end = start
-        self.runs = [Run(term, start - 1)] if start else []
+        self.runs = [Run(term, start - 1)] if start and term != NO_TERM else []
 
     def trim(self, start: int) -> None:
         """What is before an offset is kept no longer; the run of the entry before it is, so that logs still match."""

@@ -89,12 +89,11 @@ class Relay:
             feed.transfer, feed.floor = None, transfer.snapshot.collection.start
             feed.restart(feed.floor)
 
-    def acknowledge(self, feed: Feed, message: Acknowledge) -> bool:
-        """Says whether that was news."""
+    def acknowledge(self, feed: Feed, message: Acknowledge) -> None:
         if not feed.streaming:
-            return False
+            return
         feed.commit_there = max(feed.commit_there, message.committed)
-        news = feed.acknowledged(message.through, self.now_us)
+        feed.acknowledged(message.through, self.now_us)
         if message.missing:
             lost = feed.complains_anew(message.end, self.now_us)
             feed.floor = message.end
@@ -103,7 +102,6 @@ class Relay:
             feed.floor = max(feed.floor, message.end)
         if lost and message.end < feed.next:
             feed.restart(message.end)
-        return news
 
     def estranged(self, feed: Feed) -> None:
         if feed.introduced:
