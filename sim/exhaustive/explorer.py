@@ -63,10 +63,14 @@ class Exploration(Struct):
 
 
 def explore(
-    world: World, *, states_max: int | None = None, progress: Callable[[Exploration], None] | None = None
+    world: World,
+    *,
+    states_max: int | None = None,
+    progress: Callable[[Exploration], None] | None = None,
+    checked_by: type[Checker] = Checker,
 ) -> Exploration:
     system = System(world)
-    checker = Checker(system)
+    checker = checked_by(system)
     start = system.start()
     reached_from: dict[State, State] = {start: NOTHING}
     exploration = Exploration(world, system, reached_from)
