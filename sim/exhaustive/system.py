@@ -16,6 +16,7 @@ from typing import NamedTuple
 from hansard.phaser.effect import Achievement
 from hansard.phaser.event import Accepted, Appointed, Read, Submit
 from hansard.phaser.leader import Phase
+from hansard.phaser.message import Wedge
 
 from .catalogue import Catalogue, report_bit
 from .world import World
@@ -321,7 +322,7 @@ class System:
 
     def _at_rest(self, state: State) -> State:
         """The state in which nothing is left to happen of itself among the members of the first government, with all
-        words forgotten but those to its newcomers."""
+        words forgotten but the Wedges, which whoever restarts has to hear again, and those to its newcomers."""
         seen = {state: None}
         while True:
             step = next((step for step in self._of_itself(state) if step not in seen), None)
@@ -329,12 +330,15 @@ class System:
                 break
             state = step
             seen[state] = None
-        catalogue = self.catalogue
-        to_newcomers = sum([catalogue.addressed[name] for name in self.world.governments[0].newcomers])
+        catalogue, newcomers = self.catalogue, self.world.governments[0].newcomers
+        kept = 0
+        for number, letter in enumerate(catalogue.letters):
+            kept |= (isinstance(letter.message, Wedge) or letter.to in newcomers) << number
         numbers, control = self.unpacked(state)
         stances = [catalogue.stances[number] for number in numbers]
-        quiet = [stance._replace(outbox=stance.outbox & to_newcomers, reports=0) for stance in stances]
-        return self.packed([catalogue.stance_of(stance) for stance in quiet], control)
+        quiet = [stance._replace(outbox=stance.outbox & kept, reports=0) for stance in stances]
+        numbers = tuple([catalogue.stance_of(stance) for stance in quiet])
+        return self.settled(numbers, 0, numbers[0], control)
 
     def _of_itself(self, state: State) -> Iterator[State]:
         """What can happen without an edict, a client, a crash or a newcomer."""

@@ -53,7 +53,8 @@ class World(Struct, frozen=True, kw_only=True):
     slow: bool = False
     """What is fetched from a disk comes later, as the disk was when it was asked for or as it is then."""
     opened: bool = False
-    """It begins with the first government open and at rest, with what was said until then forgotten."""
+    """It begins with the first government open and at rest, with what was said until then forgotten,
+    apart from its Wedges."""
     early: bool = False
     """Submissions may come before there is an open leader, and wait."""
     lean: bool = False
