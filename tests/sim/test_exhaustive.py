@@ -20,12 +20,11 @@ from sim.exhaustive.worlds import WORLDS
 
 QUICK = (
     ("pair-once", Shape.STAR),
-    ("alone-once", Shape.STAR),
     ("alone-once", Shape.CHAIN),
     ("read", Shape.STAR),
     ("read", Shape.CHAIN),
     ("read-twice", Shape.STAR),
-    ("snapshot", Shape.STAR),
+    ("remnant", Shape.STAR),
 )
 
 
