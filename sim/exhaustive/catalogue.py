@@ -173,14 +173,14 @@ class Catalogue:
         if self.world.lean and futile(self.participants[participant].phaser, sender, message):
             after = number
         else:
-            after = self.after(number, letter, lambda: Received(sender, message))
+            after = self.after(number, letter, Received(sender, message))
         if after == number and self._moves.get((participant, letter), Stance(participant)) == Stance(participant):
             self.inert[participant] |= 1 << letter
         return after
 
-    def after(self, number: int, key: Hashable, event: Callable[[], Event]) -> int:
+    def after(self, number: int, key: Hashable, event: Event) -> int:
         """The stance after an event, which is known by its key."""
-        return self._after(number, key, lambda participant: participant.taking(event()))
+        return self._after(number, key, lambda participant: participant.taking(event))
 
     def crashed(self, number: int, survivors: int) -> int:
         return self._after(number, ("crash", survivors), lambda participant: participant.crashed(survivors))

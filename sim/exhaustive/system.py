@@ -241,15 +241,14 @@ class System:
         world, catalogue, control = self.world, self.catalogue, self.controls[number]
         name, participant = self.names[place], catalogue.participant_in(stance)
         if participant.drive.waiting:
-            yield "finishes a write to its disk", catalogue.after(stance, "disk", participant.next_ticket), number
+            yield "finishes a write to its disk", catalogue.after(stance, "disk", participant.next_ticket()), number
         for which in range(len(participant.fetches)):
             for now in (False, True):
                 key = ("fetched", which, now)
-                after = catalogue.after(stance, key, lambda which=which, now=now: participant.answer(which, now=now))  # type: ignore[misc]
+                after = catalogue.after(stance, key, participant.answer(which, now=now))
                 yield f"has read from its disk, {'now' if now else 'when it was asked for'}", after, number
         for government in world.governments[: control.appointed]:
-            event = Appointed(government)
-            appointed = catalogue.after(stance, ("appointed", government.epoch), lambda event=event: event)  # type: ignore[misc]
+            appointed = catalogue.after(stance, ("appointed", government.epoch), Appointed(government))
             yield f"learns of the government of epoch {government.epoch}", appointed, number
             if government.leader == name:
                 yield from self._reported(stance, number, government.epoch)
@@ -267,8 +266,7 @@ class System:
         for achievement in Achievement:
             bit = report_bit(achievement, epoch)
             if control.reports & bit:
-                event = Accepted(achievement, epoch)
-                after = self.catalogue.after(stance, (achievement.value, epoch), lambda event=event: event)  # type: ignore[misc]
+                after = self.catalogue.after(stance, (achievement.value, epoch), Accepted(achievement, epoch))
                 yield f"learns that epoch {epoch} counts as {achievement.value}", after, number
             elif epoch == newest and self.catalogue.stances[stance].reports & bit:
                 accepted = self.control_of(control._replace(reports=control.reports | bit))
@@ -284,8 +282,8 @@ class System:
             first = world.submissions.index(submission)
             if control.submitted >> which & 1 or not (which == first or control.submitted >> first & 1):
                 continue
-            after = catalogue.after(stance, ("submit", which), lambda which=which: self._submits[which])  # type: ignore[misc]
-            if catalogue.stances[after].participant == catalogue.stances[stance].participant:
+            after = catalogue.after(stance, ("submit", which), self._submits[which])
+            if catalogue.stances[after]._replace(refused=0) == catalogue.stances[stance]._replace(refused=0):
                 continue  # sent away at once, as if it had not come
             submitted = self.control_of(control._replace(submitted=control.submitted | 1 << which))
             yield f"gets {submission}", after, submitted
@@ -294,16 +292,11 @@ class System:
         """One participant is asked to read. If it leads nobody, it is as if it had not been."""
         catalogue, control = self.catalogue, self.controls[number]
         which = len(control.reads)
-        after = catalogue.after(stances[place], ("read", which), lambda: Read(which, FAR_US))
-        if catalogue.participant_in(after) is catalogue.participant_in(stances[place]) and not self._answers(
-            after, which
-        ):
-            return stances[place], number
+        after = catalogue.after(stances[place], ("read", which), Read(which, FAR_US))
+        if after == stances[place]:
+            return after, number
         expected = Asked(place, self.answered_for(stances))
         return after, self.control_of(control._replace(reads=(*control.reads, expected)))
-
-    def _answers(self, stance: int, read: int) -> bool:
-        return read in dict(self.catalogue.stances[stance].reads)
 
     def answered_for(self, stances: Stances) -> int:
         """Bits of the entries that anybody has answered for or shown."""
