@@ -227,3 +227,8 @@ def test_phasers_go_on_when_receipts_are_too_many(monkeypatch: pytest.MonkeyPatc
     assert one.image() == other.image() and one.receipt_count == 2
     joined.happen("a", submit(10, 0, 7), submit(11, 0, 10))
     assert joined.answers[10] == Repeated(None) and joined.answers[11] != Repeated(None)
+
+
+def test_a_series_that_was_skipped_has_no_receipt() -> None:
+    streams = filled(stamped(batch(1), 0), stamped(batch(3), 1))
+    assert streams.judge(7, first=2, last=2, previous=-1) == Known(1, None)

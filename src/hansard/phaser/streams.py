@@ -170,7 +170,8 @@ class Streams:
     def _known(self, connection: int, first: int, last: int) -> Known:
         for piece in reversed(self.by_connection.get(connection, ())):
             if piece.first <= last:  # the last of it is here, and is not committed yet
-                return Known(piece.offset + 1, piece.receipt(first) if piece.first <= first else None)
+                whole = piece.first <= first and last <= piece.last
+                return Known(piece.offset + 1, piece.receipt(first) if whole else None)
         stream = self.settled.get(connection)
         if stream is None:  # before the first that is known of: only a client that goes back asks for it
             return Known(self.by_connection[connection][0].offset + 1, None)
