@@ -103,7 +103,7 @@ class Feed:
 
     def complains_anew(self, end: int, now_us: int) -> bool:
         """Whether a complaint is to be heard, or is the same one again: then what it asks for is under way."""
-        if end == self.complaint and 4 * (now_us - self.complaint_us) < self.patience_us:
+        if end == self.complaint and 4 * (now_us - self.complaint_us) < self.resend_us:
             return False
         self.complaint, self.complaint_us = end, now_us
         return True
