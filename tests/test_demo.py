@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -43,6 +44,21 @@ def test_ctrl_c_cleans_up(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130 and errors == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_at_the_birth_of_the_child_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    born: list[subprocess.Popen[str]] = []
+
+    def interrupted(command: list[str], **options: Any) -> subprocess.Popen[str]:
+        born.append(popen(command, **options))
+        signal.raise_signal(signal.SIGINT)
+        return born[0]
+
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    with pytest.raises(KeyboardInterrupt), demo.child([sys.executable, "-c", f"import time; time.sleep({PATIENCE_S})"]):
+        pytest.fail("nothing was interrupted")
+    assert born[0].returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("missing", ["first", "value"])

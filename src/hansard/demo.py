@@ -22,6 +22,7 @@ import hansard
 from hansard.batch import Change
 from hansard.cli.bar import count_bar
 from hansard.cli.output import change_lines, size_text
+from hansard.embedded.interrupts import HeldInterrupts
 
 BATCH_CHANGES = 1_000
 CHANGES_DEFAULT = 500_000
@@ -199,14 +200,17 @@ def chained(checksum_so_far: int, next_checksum: int) -> int:
 @contextmanager
 def child(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], Iterator[Acknowledged]]]:
     """In a session of its own, so that Ctrl-C reaches only the demo, which then ends the child."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    assert process.stdout is not None
+    process: subprocess.Popen[str] | None = None
     try:
+        # An interrupt within Popen would leave a child that nobody knows, and so nobody ends.
+        with HeldInterrupts():
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        assert process.stdout is not None
         yield process, receipts_from(process.stdout)
     finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+        if process is not None:
+            process.kill()
+            process.communicate()
 
 
 def receipts_from(stream: IO[str]) -> Iterator[Acknowledged]:
