@@ -24,13 +24,20 @@ def fail(message: str, code: int = 1) -> typer.Exit:
 
 def known_errors() -> tuple[type[Exception], ...]:
     """Errors that say what to do next. A room that is not loaded cannot have raised one, and stays unloaded."""
-    if "hansard.embedded" not in sys.modules:
-        return (OSError,)
-    from hansard.batch import BatchError  # noqa: PLC0415
-    from hansard.embedded import LogError  # noqa: PLC0415
-    from hansard.storage.errors import StorageError  # noqa: PLC0415
+    found: list[type[Exception]] = [OSError]
+    if "hansard.batch" in sys.modules:
+        from hansard.batch import BatchError  # noqa: PLC0415
 
-    return (BatchError, LogError, StorageError, OSError)
+        found.append(BatchError)
+    if "hansard.storage.errors" in sys.modules:
+        from hansard.storage.errors import StorageError  # noqa: PLC0415
+
+        found.append(StorageError)
+    if "hansard.embedded" in sys.modules:
+        from hansard.embedded import LogError  # noqa: PLC0415
+
+        found.append(LogError)
+    return tuple(found)
 
 
 class Commands(TyperGroup):

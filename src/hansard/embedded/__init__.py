@@ -1,7 +1,7 @@
 """The log in one process: `hansard.open(path)` gives a `Log`, which appends, reads and follows, from any thread.
 
 A directory holds one log, of one bucket. Each append is on disk when it returns; appends of several threads share their
-syncs (commit.py). A thread in the background files the journal into segments (filer.py). Imports: batch, storage.
+syncs (commit.py). A thread in the background files the journal into segments. Imports: batch, storage.
 """
 
 from .bookmark import Bookmark

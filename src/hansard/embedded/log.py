@@ -13,6 +13,7 @@ import pyarrow as pa
 from hansard.batch import SCHEMA, Batch, BatchError, Change, Text, build, to_arrow
 from hansard.batch.errors import BadInput
 from hansard.storage.errors import Corrupt, ReadOnly, StorageError
+from hansard.storage.filer import Filer
 from hansard.storage.manifest import Hold
 from hansard.storage.reading import Page as StoredPage
 from hansard.storage.retention import Retention
@@ -24,7 +25,6 @@ from .changes import Changes, batches_of, batches_of_arrow, checked
 from .commit import Committer
 from .door import Door
 from .errors import LogClosed, LogError, PartlyAppended
-from .filer import Filer
 from .growth import Growth
 from .info import Info, info_of
 from .interrupts import HeldInterrupts

@@ -30,7 +30,7 @@ class Collection(Struct, frozen=True, array_like=True, gc=False):
     """CRC32C of all of it."""
 
 
-class Wedge(Struct, frozen=True, gc=False):
+class Wedge(Struct, frozen=True, array_like=True, tag=1, gc=False):
     """Follow this term and no earlier one, and unroll what its leader never had."""
 
     term: Term
@@ -43,7 +43,7 @@ class Wedge(Struct, frozen=True, gc=False):
     """The leader's log as it was when the term began."""
 
 
-class Wedged(Struct, frozen=True, gc=False):
+class Wedged(Struct, frozen=True, array_like=True, tag=2, gc=False):
     """I follow this term, on disk; here is what I have."""
 
     term: Term
@@ -57,7 +57,7 @@ class Wedged(Struct, frozen=True, gc=False):
     parts: int
 
 
-class Append(Struct, frozen=True, gc=False):
+class Append(Struct, frozen=True, array_like=True, tag=3, gc=False):
     """The batch that follows the entry of `previous_term` which ends at `previous_end`; NO_TERM where that was so long
     ago that nobody remembers."""
 
@@ -68,14 +68,14 @@ class Append(Struct, frozen=True, gc=False):
     committed: int
 
 
-class Commit(Struct, frozen=True, gc=False):
+class Commit(Struct, frozen=True, array_like=True, tag=4, gc=False):
     """The commit point by itself. If it is no news, it is a question: what do you have?"""
 
     term: Term
     committed: int
 
 
-class Acknowledge(Struct, frozen=True, gc=False):
+class Acknowledge(Struct, frozen=True, array_like=True, tag=5, gc=False):
     """Everything before `through` is on my disk, and on the disks of all to whom I pass it on."""
 
     term: Term
@@ -88,32 +88,32 @@ class Acknowledge(Struct, frozen=True, gc=False):
     """I was sent something that does not follow: go on from `end`."""
 
 
-class Estranged(Struct, frozen=True, gc=False):
+class Estranged(Struct, frozen=True, array_like=True, tag=6, gc=False):
     """I have restarted, and do not know this government yet: send the Wedge again."""
 
     term: Term
 
 
-class Refuse(Struct, frozen=True, gc=False):
+class Refuse(Struct, frozen=True, array_like=True, tag=7, gc=False):
     """I have promised to follow a newer term."""
 
     term: Term
     newer: Term
 
 
-class Confirm(Struct, frozen=True, gc=False):
+class Confirm(Struct, frozen=True, array_like=True, tag=8, gc=False):
     """Do you still follow this term? Asked for all reads that wait."""
 
     term: Term
     round: int
 
 
-class Confirmed(Struct, frozen=True, gc=False):
+class Confirmed(Struct, frozen=True, array_like=True, tag=9, gc=False):
     term: Term
     round: int
 
 
-class Part(Struct, frozen=True, gc=False):
+class Part(Struct, frozen=True, array_like=True, tag=10, gc=False):
     """A part of a snapshot, for a copy whose own log is of no use: it begins anew, and the log follows as batches."""
 
     term: Term
@@ -122,7 +122,7 @@ class Part(Struct, frozen=True, gc=False):
     content: bytes
 
 
-class PartKept(Struct, frozen=True, gc=False):
+class PartKept(Struct, frozen=True, array_like=True, tag=11, gc=False):
     """So many parts of a snapshot are on my disk."""
 
     term: Term

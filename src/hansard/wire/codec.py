@@ -11,7 +11,7 @@ import msgspec
 
 from hansard.batch import Batch, Malformed
 
-from .errors import MalformedFrame
+from .errors import FrameTooLarge, MalformedFrame
 from .frame import Buffer, Frame, pack
 
 Message = TypeVar("Message")
@@ -36,6 +36,16 @@ class Codec(Generic[Message]):
         for batch in batches:
             payload += (batch.head, batch.body)
         return pack(header, payload)
+
+    def frames(self, messages: Sequence[Message]) -> list[Buffer]:
+        """As many frames as it takes, which is one unless there is very much to say."""
+        try:
+            return self.encode(messages)
+        except FrameTooLarge:
+            if len(messages) == 1:
+                raise
+            half = len(messages) // 2
+            return self.frames(messages[:half]) + self.frames(messages[half:])
 
     def _number(self, batch: object) -> int:
         assert isinstance(batch, Batch)

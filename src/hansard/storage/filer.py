@@ -7,8 +7,8 @@ appends that follow: what cannot be filed piles up in the journal, and somebody 
 import copy
 from threading import Event, Thread
 
-from hansard.storage.errors import DiskFull, StorageError
-from hansard.storage.store import Store
+from .errors import DiskFull, StorageError
+from .store import Store
 
 
 class Filer:

@@ -1,0 +1,133 @@
+"""The way to another participant: a connection on which we speak and it listens, made again whenever it is lost.
+
+What is said while there is no connection is lost, as on any network; the phasers are told when there is one again. Each
+turn's messages go out as one frame.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from random import Random
+from typing import Final
+
+from hansard.batch import reopen
+from hansard.phaser.government import NodeId
+from hansard.phaser.message import Message
+from hansard.wire.codec import Codec
+from hansard.wire.errors import MalformedFrame
+from hansard.wire.frame import Frame
+from hansard.wire.handshake import Hello, Role
+
+from .connection import Connection, Taker
+
+log = logging.getLogger(__name__)
+
+RETRY_S_MIN: Final = 0.05
+RETRY_S_MAX: Final = 1.0
+DIAL_S_MAX: Final = 5.0
+UNSENT_BYTES_MAX: Final = 64 << 20
+"""Flow control keeps far below it: whoever has so much waiting does not listen any more."""
+
+PeerMessage = tuple[int, Message]
+"""With its bucket."""
+
+
+def peer_codec() -> Codec[PeerMessage]:
+    """Between participants: the checksums of batches are tried, their columns were looked at by who took them in."""
+    return Codec(PeerMessage, reopen)
+
+
+class Link:
+    def __init__(
+        self, node: NodeId, address: tuple[str, int], mine: Hello, connected: Callable[[NodeId], None], random: Random
+    ) -> None:
+        self.node = node
+        self.address = address
+        self._mine = mine
+        self._connected = connected
+        self._random = random
+        self._codec = peer_codec()
+        self._outbox: list[PeerMessage] = []
+        self._connection: Connection | None = None
+
+    def say(self, bucket: int, message: Message) -> bool:
+        """At the end of this turn. Says whether it is the first one of the turn."""
+        if self._connection is None:
+            return False
+        self._outbox.append((bucket, message))
+        return len(self._outbox) == 1
+
+    def flush(self) -> None:
+        messages, self._outbox = self._outbox, []
+        connection = self._connection
+        if connection is None or not messages:
+            return
+        if connection.unsent_bytes > UNSENT_BYTES_MAX:
+            log.warning("%s takes nothing: connecting again", self.node)
+            connection.close()
+            return
+        connection.send(self._codec.frames(messages))
+
+    async def keep(self) -> None:
+        """For ever: connect, and connect again."""
+        retry_s = RETRY_S_MIN
+        while True:
+            if await self._spoke():
+                retry_s = RETRY_S_MIN
+            await asyncio.sleep(retry_s * (0.5 + self._random.random()))
+            retry_s = min(2 * retry_s, RETRY_S_MAX)
+
+    async def _spoke(self) -> bool:
+        """One connection, from its beginning to its end. Says whether there was one."""
+        loop = asyncio.get_running_loop()
+        gone = asyncio.Event()
+        greeted: asyncio.Future[bool] = loop.create_future()
+
+        def met(connection: Connection, hello: Hello) -> Taker:
+            self._check(hello)
+            greeted.set_result(True)
+            self._begin(connection)
+            return nothing_is_said
+
+        def lost() -> None:
+            if not greeted.done():
+                greeted.set_result(False)
+            gone.set()
+            self._end()
+
+        connection = Connection(self._mine, met)
+        connection.lost = lost
+        try:
+            async with asyncio.timeout(DIAL_S_MAX):
+                await loop.create_connection(lambda: connection, *self.address)
+                if not await greeted:
+                    return False
+        except (OSError, TimeoutError) as error:
+            log.debug("cannot reach %s: %s", self.node, error)
+            connection.close()
+            return False
+        await gone.wait()
+        return True
+
+    def _check(self, hello: Hello) -> None:
+        if hello.role is not Role.PARTICIPANT or hello.node != self.node:
+            raise MalformedFrame(f"{self.node} was expected there, and not {hello.node or 'a client'}")
+
+    def _begin(self, connection: Connection) -> None:
+        self._connection = connection
+        log.info("connected to %s", self.node)
+        self._connected(self.node)
+
+    def _end(self) -> None:
+        if self._connection is not None:
+            log.info("lost the connection to %s", self.node)
+        self._connection = None
+        self._outbox.clear()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+
+def nothing_is_said(_frame: Frame) -> None:
+    raise MalformedFrame("nothing is said in this direction")

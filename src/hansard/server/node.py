@@ -1,0 +1,241 @@
+"""One task owns the phasers: what happens goes into one list, and once in a turn of the loop all of it is handled.
+
+So whatever came in one turn, from clients, participants and the disk, becomes one turn of each bucket's phaser: many
+small submissions one batch, one job for the journal, one frame for each participant, one frame of answers for each
+client. A turn is planned when its first event comes, for right after everything that is ready has been read.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Final, assert_never
+
+from hansard.batch import Batch
+from hansard.phaser import Phaser, event
+from hansard.phaser.effect import Answer, AnswerRead, Committed, Effect, Fetch, Persist, Pressure, Put, Report, Send
+from hansard.phaser.event import Connected, Event, Fetched, Persisted, Received, Tick
+from hansard.phaser.government import NodeId
+from hansard.phaser.outcome import Invalid, Outcome
+from hansard.storage.store import Store
+from hansard.wire import submission as wire
+from hansard.wire.errors import MalformedFrame
+from hansard.wire.frame import Frame
+from hansard.wire.handshake import Hello, Role
+
+from .asker import Asker, answer_codec, submission_codec
+from .connection import Connection, Taker
+from .disk import translated
+from .journal import Job, Journal, Search
+from .link import Link, peer_codec
+
+log = logging.getLogger(__name__)
+
+TICK_S: Final = 0.1
+WAIT_US_MAX: Final = 3600 * 1_000_000
+"""No submission is waited for any longer."""
+
+Address = tuple[str, int]
+
+
+class Node:
+    """`reported` is told what a bucket's leader wants in the atomic log; `failed` that there is no going on."""
+
+    def __init__(
+        self,
+        me: NodeId,
+        cluster: str,
+        addresses: Mapping[NodeId, Address],
+        store: Store,
+        phasers: Mapping[int, Phaser],
+        reported: Callable[[int, Report], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._hello = Hello(Role.PARTICIPANT, cluster, me)
+        self._phasers = phasers
+        self._reported = reported
+        self._failed = failed
+        self._inboxes: dict[int, list[Event]] = {bucket: [] for bucket in phasers}
+        self._planned = False
+        self._broken = False
+        """Some of what a phaser wanted could not be done, so it may never be asked again."""
+        self._names = {node: f"{host}:{port}" for node, (host, port) in addresses.items()}
+        random = Random()
+        self._links = {
+            node: Link(node, address, self._hello, self._connected, random)
+            for node, address in addresses.items()
+            if node != me
+        }
+        self._peer_codec = peer_codec()
+        self._client_codecs = submission_codec(), answer_codec()
+        self._askers: set[Asker] = set()
+        self._asked: dict[int, tuple[Asker, int]] = {}
+        """Submissions that are not answered yet, by our own numbers: who asked, and what it is called there."""
+        self._last_id = 0
+        self._pressed: set[int] = set()
+        self._speaking: list[Link] = []
+        self._answering: list[Asker] = []
+        self._journal = Journal(store, self._loop.call_soon_threadsafe, self._persisted, failed)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._server: asyncio.Server | None = None
+
+    async def start(self, address: Address) -> None:
+        self._server = await self._loop.create_server(lambda: Connection(self._hello, self._met), *address)
+        self._tasks = [self._loop.create_task(link.keep()) for link in self._links.values()]
+        self._tasks.append(self._loop.create_task(self._tick()))
+
+    async def stop(self) -> None:
+        """What was journalled is written first. Clients that wait learn nothing any more."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        for link in self._links.values():
+            link.close()
+        for asker in self._askers:
+            asker.connection.close()
+        await self._loop.run_in_executor(None, self._journal.stop)
+
+    # What happens.
+
+    def happen(self, bucket: int, what: Event) -> None:
+        self._inboxes[bucket].append(what)
+        self._plan()
+
+    def _plan(self) -> None:
+        if not self._planned:
+            self._planned = True
+            self._loop.call_soon(self._turn)
+
+    def _met(self, connection: Connection, hello: Hello) -> Taker:
+        """Somebody has connected to us."""
+        if hello.role is Role.CLIENT:
+            asker = Asker(connection, self._submit, self._names, self._client_codecs)
+            self._askers.add(asker)
+            connection.lost = lambda: self._askers.discard(asker)
+            connection.hold(held=bool(self._pressed))
+            return asker.received
+        if hello.node not in self._links:
+            raise MalformedFrame(f"{hello.node or 'a participant without a name'} is not one of us")
+        return lambda frame: self._received(hello.node, frame)
+
+    def _received(self, sender: NodeId, frame: Frame) -> None:
+        for bucket, message in self._peer_codec.decode(frame):
+            if bucket in self._phasers:
+                self.happen(bucket, Received(sender, message))
+
+    def _submit(self, asker: Asker, submit: wire.Submit) -> None:
+        if submit.bucket not in self._phasers:
+            self._say(asker, submit.id, Invalid(f"there is no bucket {submit.bucket} here"))
+            self._plan()
+            return
+        self._last_id += 1
+        self._asked[self._last_id] = asker, submit.id
+        continues = submit.continues
+        self.happen(
+            submit.bucket,
+            event.Submit(
+                self._last_id,
+                submit.batch,
+                _now_us() + min(submit.wait_us, WAIT_US_MAX),
+                submit.epoch,
+                submit.buckets,
+                event.Continues(continues.connection, continues.previous) if continues is not None else None,
+            ),
+        )
+
+    def _connected(self, node: NodeId) -> None:
+        for bucket in self._phasers:
+            self.happen(bucket, Connected(node))
+
+    def _persisted(self, tickets: Mapping[int, int]) -> None:
+        for bucket, ticket in tickets.items():
+            self.happen(bucket, Persisted(ticket))
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            for bucket in self._phasers:
+                self.happen(bucket, Tick())
+
+    # What is done about it.
+
+    def _turn(self) -> None:
+        self._planned = False
+        if self._broken:
+            return
+        try:
+            self._handle_all()
+        except Exception as error:
+            self._broken = True
+            self._failed(error)
+
+    def _handle_all(self) -> None:
+        now_us, wall_us = _now_us(), time.time_ns() // 1000
+        for bucket, inbox in self._inboxes.items():
+            if inbox:
+                self._inboxes[bucket] = []
+                for effect in self._phasers[bucket].turn(inbox, now_us, wall_us):
+                    self._carry_out(bucket, effect)
+        for link in self._speaking:
+            link.flush()
+        self._speaking.clear()
+        for asker in self._answering:
+            asker.flush()
+        self._answering.clear()
+
+    def _carry_out(self, bucket: int, effect: Effect) -> None:
+        match effect:
+            case Send():
+                link = self._links[effect.to]
+                if link.say(bucket, effect.message):
+                    self._speaking.append(link)
+            case Persist():
+                self._persist(bucket, effect)
+            case Answer():
+                asker, called = self._asked.pop(effect.id)
+                self._say(asker, called, effect.outcome)
+            case Committed():
+                pass
+            case Fetch():
+                self._fetch(bucket, effect)
+            case Report():
+                self._reported(bucket, effect)
+            case Pressure():
+                self._press(bucket, high=effect.high)
+            case AnswerRead():
+                raise AssertionError("nobody has asked")
+            case _:
+                assert_never(effect)
+
+    def _persist(self, bucket: int, persist: Persist) -> None:
+        length = sum([write.batch.length for write in persist.writes if isinstance(write, Put)])
+        writes = [translated(bucket, write) for write in persist.writes]
+        self._journal.put(Job(bucket, persist.ticket, writes, length))
+
+    def _fetch(self, bucket: int, fetch: Fetch) -> None:
+        def found(start: int, batches: list[Batch]) -> None:
+            self.happen(bucket, Fetched(fetch.to, fetch.term, fetch.offset, start, batches))
+
+        self._journal.put(Search(bucket, fetch.offset, fetch.bytes_max, found))
+
+    def _say(self, asker: Asker, called: int, outcome: Outcome) -> None:
+        asker.answer(called, outcome)
+        if not asker.waiting:
+            asker.waiting = True
+            self._answering.append(asker)
+
+    def _press(self, bucket: int, *, high: bool) -> None:
+        """While a bucket has too much waiting, nothing is taken from clients: it waits on their side."""
+        if high:
+            self._pressed.add(bucket)
+        else:
+            self._pressed.discard(bucket)
+        for asker in self._askers:
+            asker.connection.hold(held=bool(self._pressed))
+
+
+def _now_us() -> int:
+    return time.monotonic_ns() // 1000
