@@ -1,0 +1,60 @@
+"""A change as a caller gives it, checked by itself, so that one that no batch can hold fails alone."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hansard.batch import LimitExceeded, Text, change_bytes, tag_name
+from hansard.batch.errors import BadInput
+from hansard.batch.limits import KEY_BYTES_MAX, TAGS_PER_CHANGE_MAX, VALUE_BYTES_MAX
+
+from .errors import WrongType
+
+
+class Checked(NamedTuple):
+    """One that no batch will refuse."""
+
+    key: bytes | None
+    value: bytes | None
+    tags: tuple[str, ...]
+    byte_count: int
+    """Not below what it adds to a batch."""
+
+
+def checked(key: Text | None, value: Text | None, tags: Sequence[str]) -> Checked:
+    names = _names(tags) if tags else ()
+    key_bytes, value_bytes = _encoded("key", key, KEY_BYTES_MAX), _encoded("value", value, VALUE_BYTES_MAX)
+    return Checked(key_bytes, value_bytes, names, change_bytes(key_bytes, value_bytes, names))
+
+
+def _names(tags: Sequence[str]) -> tuple[str, ...]:
+    """A str is a sequence of str as well, and a set has no order that would be the same tomorrow."""
+    if not isinstance(tags, Sequence) or isinstance(tags, str | bytes | bytearray | memoryview):
+        raise WrongType("tags", f"a list of str is wanted, not {tags!r:.60}")
+    names = tuple(tags)
+    if len(names) > TAGS_PER_CHANGE_MAX:
+        raise LimitExceeded("tags of a change", TAGS_PER_CHANGE_MAX, len(names))
+    for name in names:
+        if not isinstance(name, str):
+            raise WrongType("tags", f"a tag must be a str, not {type(name).__name__}")
+        tag_name(name)
+    return names
+
+
+def _encoded(field: str, text: object, limit: int) -> bytes | None:
+    match text:
+        case None:
+            return None
+        case bytes():
+            data = text
+        case str():
+            try:
+                data = text.encode()
+            except UnicodeEncodeError as error:
+                raise BadInput(field, f"a str that is not valid Unicode: {error.reason}") from error
+        case bytearray() | memoryview():
+            data = bytes(text)
+        case _:
+            raise WrongType(field, f"must be bytes, str or None, not {type(text).__name__}")
+    if len(data) > limit:
+        raise LimitExceeded(f"bytes of a {field}", limit, len(data))
+    return data

@@ -1,0 +1,234 @@
+"""Carries the submissions of one bucket to its leader, wherever that is: one connection at a time, and the timers.
+
+What is to be sent, in which order, and what an answer means for it is the stream's. Here is when: at the end of the
+turn of the loop in which something was submitted, when an answer makes room in the window, when the transport can take
+more, when a pause after a refusal is over.
+
+A connection is left when another participant leads, when it breaks, and, with a stream, when nothing is heard over it
+for a while. Nobody is connected to while there is nothing to send.
+"""
+
+import asyncio
+from typing import Final, assert_never
+
+from hansard.wire.errors import MalformedFrame, WireError
+from hansard.wire.submission import (
+    Answer,
+    Broken,
+    Busy,
+    Expired,
+    Gap,
+    Invalid,
+    Misplaced,
+    NotLeader,
+    Repeated,
+    Stored,
+    StoredInPart,
+    Submit,
+    Unknown,
+)
+
+from .errors import BucketsChanged, DeadlinePassed, InvalidSubmission, NotReachable, NotStored, Overloaded
+from .link import Link
+from .roster import Backoff, Roster, split_address
+from .settings import Settings
+from .stream import Stream
+
+CONNECT_S_MAX: Final = 3.0
+"""For one address to accept and to say hello, if the timeout is not shorter: then the next one is tried."""
+
+
+class Courier:
+    def __init__(self, stream: Stream, roster: Roster, backoff: Backoff, settings: Settings) -> None:
+        self._stream = stream
+        self._roster = roster
+        self._backoff = backoff
+        """Between two attempts over the same connection."""
+        self._settings = settings
+        self._loop = asyncio.get_running_loop()
+        self._link: Link | None = None
+        self._epoch = 0
+        self._is_leaving = False
+        """Another participant leads: leave as soon as everything in flight is answered."""
+        self._pause: asyncio.TimerHandle | None = None
+        self._heard = 0.0
+        """When the last answer came, or what is in flight was sent."""
+        self._flush_planned = False
+        self._ticking: asyncio.TimerHandle | None = None
+        self._wanted = asyncio.Event()
+        self._reached = asyncio.Event()
+        self._task = self._loop.create_task(self._connect_when_wanted())
+
+    async def open(self, deadline: float) -> None:
+        """Returns when some participant has said hello."""
+        self._wanted.set()
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._reached.wait()
+        except TimeoutError:
+            raise NotReachable(self._roster.problem) from None
+
+    async def close(self) -> None:
+        for timer in (self._pause, self._ticking):
+            if timer is not None:
+                timer.cancel()
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        if self._link is not None:
+            self._link.drop()
+            self._link = None
+
+    # Sending.
+
+    def announce(self) -> None:
+        """Something was submitted. It is sent at the end of this turn, together with what else comes in it."""
+        if not self._flush_planned:
+            self._flush_planned = True
+            self._loop.call_soon(self._flush)
+        if self._ticking is None:
+            self._ticking = self._loop.call_later(self._settings.tick_s, self._tick)
+
+    def _flush(self) -> None:
+        self._flush_planned = False
+        link, stream = self._link, self._stream
+        if link is None:
+            if not stream.is_idle:
+                self._wanted.set()
+            return
+        if link.is_full or self._pause is not None or self._is_leaving:
+            return
+        was_quiet = not stream.flight
+        taken = stream.take()
+        if not taken:
+            return
+        now = self._loop.time()
+        if was_quiet:
+            self._heard = now
+        submits: list[Submit] = []
+        for submission in taken:
+            assert submission.sent_id is not None and submission.batch is not None
+            wait_us = max(1, int((submission.deadline - now) * 1_000_000))
+            submits.append(Submit(submission.sent_id, stream.bucket, submission.batch, wait_us, 1, self._epoch))
+        link.send(submits)
+
+    # Answers.
+
+    def _answered(self, link: Link, answers: list[Answer]) -> None:
+        if link is not self._link:
+            return  # it was left, and what it still says was given up on
+        self._heard = self._loop.time()
+        for answer in answers:
+            self._answer(answer)
+        stream = self._stream
+        if stream.refused and not stream.flight:
+            stream.rewind()
+            if self._is_leaving:
+                self._leave()
+            else:
+                self._pause = self._loop.call_later(self._backoff.next_s(), self._resume)
+        elif stream.has_more:
+            self._flush()
+
+    def _answer(self, answer: Answer) -> None:
+        stream = self._stream
+        match answer:
+            case Stored(ids, offsets, timestamps):
+                if not len(ids) == len(offsets) == len(timestamps):
+                    raise MalformedFrame("receipts whose columns are not of the same length")
+                for sent_id, offset, timestamp in zip(ids, offsets, timestamps, strict=True):
+                    stream.stored(sent_id, offset, timestamp)
+                self._roster.succeeded()
+                self._backoff.reset()
+            case StoredInPart(sent_id, repeated, offset, timestamp):
+                stream.stored_in_part(sent_id, repeated, offset, timestamp)
+            case Repeated(sent_id, known_offset, known_timestamp):
+                stream.repeated(sent_id, known_offset, known_timestamp)
+            case Unknown(sent_id):
+                stream.unknown(sent_id)
+            case Gap(sent_id, expected):
+                stream.gap(sent_id, expected)
+            case Broken(sent_id):
+                stream.broken(sent_id)
+            case Invalid(sent_id, reason):
+                stream.refuse(sent_id, InvalidSubmission(reason))
+            case Misplaced(sent_id, buckets):
+                stream.refuse(sent_id, BucketsChanged(buckets))
+            case Expired(sent_id):
+                stream.retry(sent_id, DeadlinePassed(self._settings.timeout_s))
+            case Busy(sent_id):
+                stream.retry(sent_id, Overloaded("the leader had no room for it until its deadline"))
+            case NotLeader(sent_id, _, address, epoch):
+                self._roster.name(address, epoch)
+                self._is_leaving = True
+                stream.retry(sent_id, NotReachable(self._roster.problem))
+            case _:
+                assert_never(answer)
+
+    def _resume(self) -> None:
+        self._pause = None
+        self._flush()
+
+    # The connection.
+
+    async def _connect_when_wanted(self) -> None:
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            while self._link is None and (not self._stream.is_idle or not self._reached.is_set()):
+                await asyncio.sleep(self._roster.wait_s())
+                await self._connect()
+
+    async def _connect(self) -> None:
+        address, epoch = self._roster.next()
+        host, port = split_address(address)
+        link = Link(self._answered, self._lost, self._flush)
+        try:
+            async with asyncio.timeout(min(CONNECT_S_MAX, self._settings.timeout_s)):
+                await self._loop.create_connection(lambda: link, host, port)
+                await link.ready
+            if not link.is_lost:
+                self._use(link, epoch)
+        except (OSError, WireError) as error:  # a timeout is an OSError too
+            self._roster.failed(address, error)
+        finally:
+            if link is not self._link:
+                link.ready.cancel()
+                link.drop()
+
+    def _use(self, link: Link, epoch: int) -> None:
+        self._link, self._epoch = link, epoch
+        self._is_leaving = False
+        self._reached.set()
+        self._flush()
+
+    def _lost(self, link: Link) -> None:
+        if link is self._link:
+            self._leave()
+
+    def _leave(self) -> None:
+        link, self._link = self._link, None
+        assert link is not None
+        link.drop()
+        if self._pause is not None:
+            self._pause.cancel()
+            self._pause = None
+        self._stream.lost()
+        self._flush()
+
+    # Time.
+
+    def _tick(self) -> None:
+        """Looks at what has waited for too long, as long as anything waits."""
+        stream, now = self._stream, self._loop.time()
+        self._ticking = None
+        absent: NotStored | None = None if self._link is not None else NotReachable(self._roster.problem)
+        stream.expire(now, absent)
+        silent = stream.connection and stream.flight and now - self._heard > self._settings.silence_s
+        if silent and self._link is not None:
+            self._leave()
+        elif stream.refused and not stream.flight:
+            stream.rewind()
+            self._flush()
+        if not stream.is_idle:
+            self._flush()
+            self._ticking = self._loop.call_later(self._settings.tick_s, self._tick)

@@ -1,0 +1,148 @@
+"""What a caller of the client has to decide about. The one question that matters is whether a change is stored.
+
+    ClientError
+    ├── NotStored               certainly not stored
+    │   ├── DeadlinePassed      its time was over before it could be stored: submit it again, or later
+    │   ├── Overloaded          there was no room for it until its deadline: slow down, submit it again later
+    │   ├── NotReachable        no participant that leads could be reached until the deadline
+    │   ├── InvalidSubmission   no client may submit such a batch: submitting it again is of no use
+    │   ├── BucketsChanged      there are more buckets now than this client knows of: connect anew
+    │   ├── SeriesGap           the bucket lacks something earlier of this stream
+    │   ├── StreamBroken        the bucket has forgotten the stream: connect with a new connection number
+    │   ├── ConnectionTaken     somebody else has used the connection number: connect with a new one
+    │   ├── StreamEnded         the stream cannot go on: connect with a new connection number
+    │   └── ClientClosed        close() was called
+    └── OutcomeUnknown          it may be stored, now or later; `__cause__` says more where there is more to say
+
+    WrongType (a BadInput and a TypeError)   something that is no key, value or list of tags
+
+`BatchError` (LimitExceeded, BadInput) comes at once, from the call that was given what no batch can hold.
+"""
+
+from hansard.batch.errors import BadInput
+
+
+class WrongType(BadInput, TypeError):
+    pass
+
+
+class ClientError(Exception):
+    """Each can be made again from its arguments, because every caller of a batch gets an error of their own."""
+
+    def again(self) -> "ClientError":
+        error = type(self)(*self.args)
+        error.__cause__ = self.__cause__
+        return error
+
+
+class NotStored(ClientError):
+    """Certainly not stored, and it will not be."""
+
+
+class DeadlinePassed(NotStored):
+    def __init__(self, timeout_s: float) -> None:
+        super().__init__(timeout_s)
+
+    def __str__(self) -> str:
+        return f"not stored: its turn had not come after {self.args[0]:g} s; submit it again, or allow more time"
+
+
+class Overloaded(NotStored):
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+
+    def __str__(self) -> str:
+        return f"not stored: {self.args[0]}; submit less at a time, and this again later"
+
+
+class NotReachable(NotStored):
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+
+    def __str__(self) -> str:
+        return (
+            f"not stored: no leader could be reached in time ({self.args[0]}); look at the participants, then try again"
+        )
+
+
+class InvalidSubmission(NotStored):
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"not stored: {self.reason}; submitting the same batch again is of no use"
+
+
+class BucketsChanged(NotStored):
+    def __init__(self, buckets: int) -> None:
+        super().__init__(buckets)
+        self.buckets = buckets
+
+    def __str__(self) -> str:
+        return f"not stored: there are {self.buckets} buckets now, and some of the keys live in another; connect anew"
+
+
+class SeriesGap(NotStored):
+    def __init__(self, expected: int) -> None:
+        super().__init__(expected)
+        self.expected = expected
+        """The last series that the bucket has, -1 if none."""
+
+    def __str__(self) -> str:
+        return (
+            f"not stored: the last series that the bucket has of this stream is {self.expected}; submit what comes "
+            "after it in order, or connect with a new connection number"
+        )
+
+
+class StreamBroken(NotStored):
+    def __init__(self, connection: int) -> None:
+        super().__init__(connection)
+        self.connection = connection
+
+    def __str__(self) -> str:
+        return (
+            f"not stored: the bucket has forgotten connection {self.connection}, which was silent for too long; "
+            "connect with a new connection number"
+        )
+
+
+class ConnectionTaken(NotStored):
+    def __init__(self, connection: int) -> None:
+        super().__init__(connection)
+        self.connection = connection
+
+    def __str__(self) -> str:
+        return (
+            f"not stored: the bucket has changes of connection {self.connection} that this client did not send; "
+            "connect with a number that nobody has used"
+        )
+
+
+class StreamEnded(NotStored):
+    def __init__(self, connection: int, why: str) -> None:
+        super().__init__(connection, why)
+        self.connection = connection
+
+    def __str__(self) -> str:
+        return (
+            f"not stored: the stream of connection {self.connection} cannot go on ({self.args[1]}); "
+            "connect with a new connection number"
+        )
+
+
+class ClientClosed(NotStored):
+    def __str__(self) -> str:
+        return "not stored: the client is closed; connect again"
+
+
+class OutcomeUnknown(ClientError):
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+
+    def __str__(self) -> str:
+        return (
+            f"it may be stored or not ({self.args[0]}); read the log to find out before you submit it again, or submit "
+            "it again if twice does no harm"
+        )

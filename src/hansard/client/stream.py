@@ -1,0 +1,322 @@
+"""What a client has submitted to one bucket and has no answer for: in which order it is sent, and what is known of it.
+
+It does no IO. Each submission is in one of these states:
+
+    waiting   never sent, and without numbers yet
+    flight    sent over the connection that is open now; its answer is to come
+    refused   answered, to be sent again: as soon as nothing is in flight any more
+    again     to be sent again, before anything that waits
+    (gone)    its callers have been told
+
+                   take                      Stored, Repeated, or refused for good
+    waiting ──────────────▶ flight ────────────────────────────────────────▶ gone
+                            ▲    │ Busy, Expired, NotLeader, Unknown, Gap
+                       take │    │ after one of these; connection lost
+                            │    ▼
+                          again ◀── refused
+
+With a stream (a connection number), order is everything. The leader takes a batch only if it has the series before it,
+so when one is refused, those behind it in flight are answered with Gap. Nothing is sent until all of them are answered,
+or the connection is lost; then all go again, in order and with the same numbers. What is stored already is answered
+as Repeated, so that repeating is safe.
+
+Rules of a stream:
+
+- **A series that was ever sent belongs to its change for good.** Numbers are given when a batch is sent for the first
+  time, so one that is given up before has none, and the next one gets what would have been its.
+- **What is certainly not stored is stepped over.** A batch that was refused in every attempt, and is given up or
+  refused for good, is missing in the stream; whatever named it as its previous one now names the one before it. Its
+  own series are not used again.
+- **What may be stored is never stepped over.** When a batch is given up while an attempt is under way, or after one
+  whose outcome is unknown, the stream *ends*: what waits is not sent any more, and its callers are told that it is not
+  stored; what was sent before and is in doubt has an unknown outcome; what is in flight still gets the answer that
+  comes, or an unknown outcome at its own deadline.
+- **A Gap that is not our own doing is an error.** It is our own if something before it is unsettled, or was stepped
+  over since it was sent.
+
+Where batches come with the numbers that their caller gave them, these are never touched: nothing is stepped over, and
+the caller learns of a gap.
+
+Without a stream, nothing tells the leader that a batch came before. It is sent again only after it was certainly not
+stored; when the connection is lost, what is in flight has an unknown outcome.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from .errors import (
+    ClientError,
+    ConnectionTaken,
+    DeadlinePassed,
+    NotStored,
+    OutcomeUnknown,
+    SeriesGap,
+    StreamBroken,
+    StreamEnded,
+)
+from .receipts import Receipts
+from .settings import Settings
+from .submission import NO_SERIES, Submission, in_order, numbered
+
+
+class Stream:
+    """Invariants: every submission is in one place only; `flight`, `again` and `waiting` are in order, and everything
+    in `again` was submitted before everything in `waiting`; nothing is sent while something is in `refused`."""
+
+    def __init__(self, bucket: int, connection: int, settings: Settings, left: Callable[[int, int], None]) -> None:
+        self.bucket = bucket
+        self.connection = connection
+        self.ended: NotStored | None = None
+        """Why nothing more can be submitted."""
+        self.by_caller: bool | None = None
+        """Whether the caller numbers the batches; None until the first one."""
+        self.waiting: deque[Submission] = deque()
+        self.again: deque[Submission] = deque()
+        self.flight: dict[int, Submission] = {}
+        """By the id of the attempt."""
+        self.refused: list[Submission] = []
+        self._flight_bytes = 0
+        self._settings = settings
+        self._left = left
+        """Told how many changes and bytes wait no longer."""
+        self._orders = 0
+        self._ids = 0
+        self._next_series = 0
+        self._last_series = NO_SERIES
+        """The previous one of the batch that is numbered next."""
+
+    def unsettled(self) -> Iterator[Submission]:
+        """In no particular order."""
+        yield from self.flight.values()
+        yield from self.refused
+        yield from self.again
+        yield from self.waiting
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self.flight or self.waiting or self.again or self.refused)
+
+    @property
+    def has_more(self) -> bool:
+        """Something could be sent if there were room."""
+        return not self.refused and bool(self.again or self.waiting)
+
+    # Sending.
+
+    def put(self, submission: Submission) -> None:
+        assert self.ended is None
+        self._orders += 1
+        submission.order = self._orders
+        self.waiting.append(submission)
+
+    def take(self) -> list[Submission]:
+        """What is to be sent now, within the window: from here on each is in flight, under its `sent_id`."""
+        taken: list[Submission] = []
+        while self.has_more:
+            source = self.again or self.waiting
+            submission, flight = source[0], self.flight
+            if flight and (
+                len(flight) >= self._settings.window_batches
+                or self._flight_bytes + submission.length > self._settings.window_bytes
+            ):
+                break
+            source.popleft()
+            if source is self.waiting:
+                self._left(submission.change_count, submission.weight)
+            self._number(submission)
+            self._ids += 1
+            submission.sent_id = self._ids
+            submission.sent_previous = submission.previous
+            flight[self._ids] = submission
+            self._flight_bytes += submission.length
+            taken.append(submission)
+        return taken
+
+    def _number(self, submission: Submission) -> None:
+        batch = submission.built()
+        submission.length = batch.length
+        if not self.connection or self.by_caller:
+            return
+        if not submission.numbered:
+            submission.numbered = True
+            submission.first, submission.previous = self._next_series, self._last_series
+            submission.last = self._last_series = submission.first + submission.change_count - 1
+            self._next_series = submission.last + 1
+        elif submission.previous == submission.sent_previous:
+            return
+        submission.batch = numbered(batch, self.connection, submission.first, submission.previous)
+
+    # Answers. Those to attempts that were given up are late, and tell nobody anything.
+
+    def stored(self, sent_id: int, offset: int, timestamp: int) -> None:
+        if submission := self._landed(sent_id):
+            submission.stored(Receipts(self.bucket, submission.change_count, offset, timestamp))
+
+    def repeated(self, sent_id: int, offset: int | None, timestamp: int | None) -> None:
+        submission = self._landed(sent_id)
+        if submission is None:
+            return
+        if self._is_strange(submission):
+            self._give_up(submission, ConnectionTaken(self.connection))
+            self._end("its number is somebody else's")
+            return
+        submission.stored(Receipts(self.bucket, submission.change_count, offset, timestamp))
+
+    def stored_in_part(self, sent_id: int, repeated: int, offset: int, timestamp: int) -> None:
+        submission = self._landed(sent_id)
+        if submission is None:
+            return
+        if self._is_strange(submission):
+            submission.doubt = True
+            self._give_up(submission, ConnectionTaken(self.connection))
+            return
+        submission.stored(Receipts(self.bucket, submission.change_count, offset, timestamp, repeated))
+
+    def _is_strange(self, submission: Submission) -> bool:
+        """The bucket has something under our numbers though no attempt of ours can have stored it."""
+        return not submission.doubt and not self.by_caller
+
+    def retry(self, sent_id: int, refusal: NotStored) -> None:
+        """Certainly not stored by this attempt, and it may be tried again."""
+        if submission := self._landed(sent_id):
+            submission.refusal = refusal
+            self._turn_back(submission)
+
+    def unknown(self, sent_id: int) -> None:
+        """Journalled, and may yet turn up."""
+        if submission := self._landed(sent_id):
+            submission.doubt = True
+            if self.connection:
+                self._turn_back(submission)
+            else:
+                submission.failed(OutcomeUnknown("the leader changed, or not all members had stored it in time"))
+
+    def gap(self, sent_id: int, expected: int) -> None:
+        submission = self._landed(sent_id)
+        if submission is None:
+            return
+        stepped_over = submission.previous != submission.sent_previous
+        if stepped_over or any(other.order < submission.order for other in self.unsettled()):
+            self._turn_back(submission)
+            return
+        self._give_up(submission, SeriesGap(expected))
+        if not self.by_caller:
+            self._end(f"the bucket has nothing of it after series {expected}")
+
+    def broken(self, sent_id: int) -> None:
+        if submission := self._landed(sent_id):
+            self._give_up(submission, StreamBroken(self.connection))
+            self._end("the bucket has forgotten it")
+
+    def refuse(self, sent_id: int, error: NotStored) -> None:
+        """Certainly not stored by this attempt, and another would be of no use."""
+        if submission := self._landed(sent_id):
+            self._give_up(submission, error)
+
+    def lost(self) -> None:
+        """The connection is lost, and nobody will answer what is in flight."""
+        for submission in list(self.flight.values()):
+            self._land(submission)
+            submission.doubt = True
+            if self.connection:
+                self._turn_back(submission)
+            else:
+                submission.failed(OutcomeUnknown("the connection was lost before the answer came"))
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Everything in flight is answered: what was refused goes again, in order."""
+        assert not self.flight
+        self.again = deque(in_order([*self.refused, *self.again]))
+        self.refused = []
+
+    def _landed(self, sent_id: int) -> Submission | None:
+        submission = self.flight.get(sent_id)
+        if submission is not None:
+            self._land(submission)
+        return submission
+
+    def _land(self, submission: Submission) -> None:
+        assert submission.sent_id is not None
+        del self.flight[submission.sent_id]
+        self._flight_bytes -= submission.length
+        submission.sent_id = None
+
+    def _turn_back(self, submission: Submission) -> None:
+        if self.ended is not None:
+            self._give_up(submission, self.ended)
+        else:
+            self.refused.append(submission)
+
+    # Giving up. A submission that comes here is in no place any more.
+
+    def expire(self, now: float, absent: NotStored | None) -> None:
+        """Those whose time is over. `absent` is said of what was never sent because nobody could be reached."""
+        grace = self._settings.answer_grace_s
+        for submission in in_order(list(self.unsettled())):
+            until = submission.deadline + (0 if submission.sent_id is None else grace)
+            if until > now:
+                continue
+            why = submission.refusal or absent or DeadlinePassed(self._settings.timeout_s)
+            if self._remove(submission):
+                self._give_up(submission, why, f"no answer came within {self._settings.timeout_s:g} s")
+
+    def close(self, error: NotStored) -> None:
+        """Everybody is told, now."""
+        self.ended = self.ended or error
+        for submission in in_order(list(self.unsettled())):
+            self._remove(submission)
+            in_doubt = submission.doubt
+            submission.failed(OutcomeUnknown("the client was closed before the answer came") if in_doubt else error)
+
+    def _remove(self, submission: Submission) -> bool:
+        """From wherever it is; False where the end of the stream came first. Removed from flight it is in doubt."""
+        if submission.sent_id is not None:
+            self._land(submission)
+            submission.doubt = True
+            return True
+        for place in (self.refused, self.again, self.waiting):
+            if submission in place:
+                place.remove(submission)
+                if place is self.waiting:
+                    self._left(submission.change_count, submission.weight)
+                return True
+        return False
+
+    def _give_up(
+        self, submission: Submission, error: NotStored, doubt: str = "an earlier attempt was not answered"
+    ) -> None:
+        if submission.doubt:
+            unknown = OutcomeUnknown(doubt)
+            unknown.__cause__ = error
+            submission.failed(unknown)
+            if self.connection:
+                self._end("it is not known whether an earlier change is stored")
+            return
+        submission.failed(error)
+        if submission.numbered:
+            self._step_over(submission)
+
+    def _step_over(self, missing: Submission) -> None:
+        for submission in self.unsettled():
+            if submission.numbered and submission.previous == missing.last:
+                submission.previous = missing.previous
+        if self._last_series == missing.last:
+            self._last_series = missing.previous
+
+    def _end(self, why: str) -> None:
+        if self.ended is not None:
+            return
+        self.ended = StreamEnded(self.connection, why)
+        rest = in_order([*self.refused, *self.again, *self.waiting])
+        for submission in self.waiting:
+            self._left(submission.change_count, submission.weight)
+        self.refused = []
+        self.again.clear()
+        self.waiting.clear()
+        for submission in rest:
+            error: ClientError = self.ended
+            if submission.doubt:
+                error = OutcomeUnknown("an earlier attempt was not answered")
+                error.__cause__ = self.ended
+            submission.failed(error)

@@ -1,0 +1,149 @@
+"""One batch on its way, and what is known of it: a draft that single changes gather in, or a batch as it was given.
+
+Every attempt to submit it is a message with an id of its own, and gets one answer or none. What the attempts so far
+tell is in two fields: `doubt`, that some attempt ended without a conclusive answer; and `refusal`, what the last one
+was refused with. Where neither a doubt nor an attempt is under way, it is certainly not stored.
+"""
+
+from asyncio import Future
+from collections.abc import Sequence
+
+from hansard.batch import Batch, build
+from hansard.batch.header import unpack
+
+from .change import Checked
+from .errors import ClientError, NotStored
+from .receipts import Receipt, Receipts
+
+NO_SERIES = -1
+
+
+class Submission:
+    """What a stream keeps of a batch. `first`, `last` and `previous` are its series, once it has been sent."""
+
+    __slots__ = (
+        "batch",
+        "change_count",
+        "deadline",
+        "doubt",
+        "first",
+        "last",
+        "length",
+        "numbered",
+        "order",
+        "previous",
+        "refusal",
+        "sent_id",
+        "sent_previous",
+        "weight",
+    )
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        self.order = 0
+        """Its place among all that this client submits."""
+        self.batch: Batch | None = None
+        self.numbered = False
+        """It has its numbers, once and for all: they may have reached the leader."""
+        self.first = self.last = self.previous = NO_SERIES
+        self.sent_previous = NO_SERIES
+        """The previous series as the last attempt had it."""
+        self.sent_id: int | None = None
+        """Of the attempt that is under way."""
+        self.doubt = False
+        self.refusal: NotStored | None = None
+        self.change_count = 0
+        self.length = 0
+        """Bytes to be sent, or an upper bound of them."""
+        self.weight = 0
+        """Bytes as the gate counted them."""
+
+    @property
+    def certainly_not_stored(self) -> bool:
+        return self.sent_id is None and not self.doubt
+
+    def built(self) -> Batch:
+        raise NotImplementedError
+
+    def stored(self, receipts: Receipts) -> None:
+        raise NotImplementedError
+
+    def failed(self, error: ClientError) -> None:
+        raise NotImplementedError
+
+
+class Draft(Submission):
+    """Single changes that gather until the batch is sent, each with a caller that waits for it alone."""
+
+    __slots__ = ("_futures", "_keys", "_tags", "_values", "open_until")
+
+    def __init__(self, deadline: float, open_until: float) -> None:
+        super().__init__(deadline)
+        self.open_until = open_until
+        self._keys: list[bytes | None] = []
+        self._values: list[bytes | None] = []
+        self._tags: list[tuple[str, ...]] = []
+        self._futures: list[Future[Receipt]] = []
+
+    def add(self, change: Checked, future: "Future[Receipt]") -> None:
+        assert self.batch is None
+        key, value, tags, byte_count = change
+        self._keys.append(key)
+        self._values.append(value)
+        self._tags.append(tags)
+        self._futures.append(future)
+        self.change_count += 1
+        self.length += byte_count
+        self.weight += byte_count
+
+    def built(self) -> Batch:
+        if self.batch is None:
+            self.batch = build(self._keys, self._values, self._tags)
+            self._keys, self._values, self._tags = [], [], []
+        return self.batch
+
+    def stored(self, receipts: Receipts) -> None:
+        for future, receipt in zip(self._futures, receipts, strict=True):
+            if not future.done():
+                future.set_result(receipt)
+
+    def failed(self, error: ClientError) -> None:
+        for future in self._futures:
+            if not future.done():
+                future.set_exception(error.again())
+
+
+class Parcel(Submission):
+    """A batch as it was given, with one caller."""
+
+    __slots__ = ("_future",)
+
+    def __init__(self, deadline: float, batch: Batch, future: "Future[Receipts]") -> None:
+        super().__init__(deadline)
+        self.batch = batch
+        self.change_count = len(batch)
+        self.length = self.weight = batch.length
+        self._future = future
+
+    def built(self) -> Batch:
+        assert self.batch is not None
+        return self.batch
+
+    def stored(self, receipts: Receipts) -> None:
+        if not self._future.done():
+            self._future.set_result(receipts)
+
+    def failed(self, error: ClientError) -> None:
+        if not self._future.done():
+            self._future.set_exception(error.again())
+
+
+def numbered(batch: Batch, connection: int, first: int, previous: int) -> Batch:
+    """The same changes with their client's numbers, on the very same body."""
+    header = batch.header._replace(connection=connection, first_series=first, previous_series=previous)
+    head = header.packed()
+    return Batch(unpack(head), head, batch.body)
+
+
+def in_order(submissions: Sequence[Submission]) -> list[Submission]:
+    return sorted(submissions, key=lambda submission: submission.order)
