@@ -128,7 +128,13 @@ NO_NOUN: Final = ("util", "utils", "helper", "helpers", "manager", "managers", "
 FILE_LINES_MAX: Final = 400
 FUNCTION_LINES_MAX: Final = 60
 
-BROAD_EXCEPTS: Final[Mapping[tuple[str, str], str]] = {}
+BROAD_EXCEPTS: Final[Mapping[tuple[str, str], str]] = {
+    ("src/hansard/server/journal.py", "Journal._run"): "the top of a thread: whatever ended it ends the participant",
+    (
+        "src/hansard/server/node.py",
+        "Node._turn",
+    ): "the top of the task: a turn that was not done to its end is the last",
+}
 """Functions that catch everything, as (path, qualified name), and why: the top of a task, and little else."""
 
 MACHINE_PATHS: Final = tuple(f"/{folder}/" for folder in ("work", "root"))

@@ -103,6 +103,8 @@ class Journal:
                 self._call(self._persisted, {job.bucket: job.ticket for job in jobs})
                 self._filer.look()
                 self._filer.check()
+                if self._queue.empty():
+                    self._store.vouch()
             for search in searches:
                 self._searches.put(search)
 
@@ -131,7 +133,7 @@ class Journal:
         said = False
         while True:
             try:
-                self._store.write(run)
+                self._store.write(run, vouch=False)
             except DiskFull as error:
                 if not said:
                     log.error("%s: nothing is acknowledged until there is", error)

@@ -51,6 +51,8 @@ class JournalFile:
         self.synced = end
         """On disk for sure; a mark may lie between here and the end."""
         self.last_crc = last_crc
+        self.allocated = file.size()
+        """Written already, if only with zeros: a sync of what is put there need not write down a new length."""
         self.record_count = 0
         self.retired = False
 
@@ -92,7 +94,10 @@ class Journal:
             chunks += (head, record.note) if record.batch is None else (head, record.batch.head, record.batch.body)
             position += RECORD_BYTES + record.length
         try:
-            target.file.allocate(-(-position // self._step_bytes) * self._step_bytes)
+            if position > target.allocated:
+                wanted = -(-position // self._step_bytes) * self._step_bytes
+                target.file.allocate(wanted)
+                target.allocated = wanted
             target.file.write(target.end, chunks)
         except DiskFull:
             self._unwrite(target, placed)
@@ -101,7 +106,6 @@ class Journal:
         target.end, target.synced, target.last_crc = position, position, crc
         target.record_count += len(placed)
         self.unfiled_records += len(placed)
-        self._vouch(target)
         return placed
 
     def _unwrite(self, target: JournalFile, placed: Sequence[Record]) -> None:
@@ -116,10 +120,13 @@ class Journal:
             raise SyncFailed(target.path) from error
         target.file.sync()
 
-    def _vouch(self, target: JournalFile) -> None:
+    def vouch(self) -> None:
         """Says, without a sync of its own, that all before it is on disk: otherwise damage to the last record could
-        not be told from a torn write. Losing it to a crash loses only that knowledge."""
-        if target.end + RECORD_BYTES > target.file.size():
+        not be told from a torn write. Losing it to a crash loses only that knowledge, and the next record says it too,
+        so a mark is worth its while when nothing else is about to be written."""
+        target = self.current
+        vouched = target.end != target.synced or target.end == HEADER_BYTES
+        if vouched or target.end + RECORD_BYTES > target.allocated:
             return
         mark = Record(Kind.MARK, 0, 0, 0, target.end, 0, 0)
         head, crc = pack(mark, target.number, target.synced, target.last_crc)

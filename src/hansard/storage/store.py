@@ -102,10 +102,12 @@ class Store(Stock):
         """Unroll everything after an offset (-1: everything); on disk when this returns."""
         self.write([Cut(bucket, offset + 1)])
 
-    def write(self, writes: Sequence[Write]) -> None:
+    def write(self, writes: Sequence[Write], *, vouch: bool = True) -> None:
         """All of it, strictly in order, on disk when this returns; appends and notes that follow each other with one
         sync. An error other than SyncFailed and StoreFailed undoes the run of those that it comes from, or the one
-        other write, and nothing after it is done."""
+        other write, and nothing after it is done.
+
+        Whoever has more to write soon, or somebody waiting for this, may `vouch` afterwards instead."""
         run: list[Grouped] = []
         with self._writing():
             for write in writes:
@@ -116,6 +118,13 @@ class Store(Stock):
                     self._alter(write)
                     run = []
             self._write_run(run)
+        if vouch:
+            self.vouch()
+
+    def vouch(self) -> None:
+        """Makes sure that damage to what was written last will not be taken for a write that a crash has torn."""
+        with self._writing(), self._journal_lock:
+            self.journal.vouch()
 
     def _write_run(self, run: Sequence[Grouped]) -> None:
         if not run:
