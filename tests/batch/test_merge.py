@@ -1,13 +1,19 @@
 """Merged, several clients' batches are one, and every change is still its client's."""
 
+from itertools import accumulate
+from random import Random
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hansard.batch import Batch, Change, Flag, LimitExceeded, build, merge, select, trust, verify
+from hansard.batch.columns import EMPTY_HEADER, Blobs, Columns, Tags, pack
 from hansard.batch.limits import CHANGES_MAX, VALUE_BYTES_MAX
 
-from .strategies import contents, few
+from .sealing import with_body, with_bytes
+from .strategies import TAGS, contents, few
 
 
 def unplaced(changes: list[Change]) -> list[Change]:
@@ -71,6 +77,87 @@ def test_merging_merged_batches_is_merging_once(some: list[Batch], others: list[
     ]
     whole = merge([*some, *raised])
     assert list(merge([merge(some), *raised]).changes()) == list(whole.changes())
+
+
+def merged_by_hand(batches: list[Batch]) -> Batch:
+    """The definition: the changes one by one, under a dictionary of the batches' own, one after another."""
+    changes = [change for batch in batches for change in batch.changes()]
+    names = list(dict.fromkeys(name for batch in batches for name in batch.tag_names))
+    flags = [batch.header.flags for batch in batches]
+    numbered = any(batch.header.connection or batch.header.flags & Flag.CONNECTIONS for batch in batches)
+
+    def blobs(texts: list[bytes | None], flag: int) -> Blobs:
+        whole = [text or b"" for text in texts]
+        present = [text is not None for text in texts] if any(own & flag for own in flags) else None
+        return Blobs(ends([len(text) for text in whole]), whole, None if present is None else np.array(present))
+
+    columns = Columns(
+        hashes=np.concatenate([batch.key_hashes for batch in batches]),
+        keys=blobs([change.key for change in changes], Flag.NULL_KEYS),
+        values=blobs([change.value for change in changes], Flag.NULL_VALUES),
+        tags=Tags(
+            ends([len(change.tags) for change in changes]),
+            np.array([names.index(tag.encode()) for change in changes for tag in change.tags], np.int32),
+            names,
+        ),
+        connections=np.array([change.connection for change in changes], np.int64) if numbered else None,
+        series=np.array([change.series for change in changes], np.int64) if numbered else None,
+        offsets=None if changes else np.zeros(0, np.int32),
+    )
+    header = EMPTY_HEADER._replace(span=max(len(changes), 1), flags=flags[0] & Flag.INTERNAL)
+    return pack(header, columns)
+
+
+def ends(lengths: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    return np.array([*accumulate(lengths, initial=0)], np.int32)
+
+
+def a_client(random: Random, number: int) -> Batch:
+    """Nearly always a single change, in any shape that one can have."""
+    count = 1 if random.randrange(30) else 2
+    keys = random.choices([None, b"", b"k", b"key", random.randbytes(9)], (1, 1, 3, 3, 3), k=count)
+    values = random.choices([None, b"", b"v", random.randbytes(40)], (1, 1, 3, 3), k=count)
+    tags = [random.choices(TAGS, k=random.choice((0, 0, 1, 1, 2, 3, 64))) for _ in range(count)]
+    if number % 7 == 0 or not random.randrange(8):
+        return build(keys, values, tags)
+    if not random.randrange(60):
+        return build(keys, values, tags, connections=[number] * count, series=range(5, 5 + count))
+    batch = build(keys, values, tags, connection=number, first_series=random.randrange(1 << 40))
+    if not random.randrange(60):
+        batch = select(batch, batch.offsets == 0)
+    return batch if random.randrange(60) else batch.compressed()
+
+
+def test_merged_single_changes_are_the_very_bytes_of_the_definition() -> None:
+    random = Random(1)
+    for _ in range(600):
+        count = random.choice((2, 2, 3, 5, 8, 40))
+        batches = [a_client(random, number) for number in range(1, count + 1)]
+        if not random.randrange(4):
+            batches = [build(batch.keys(), batch.values()) for batch in batches]
+        if not random.randrange(4):
+            batches = [batch.marked_internal() for batch in batches]
+        if random.randrange(2):
+            batches = [trust(bytes(8) + batch.to_bytes(), 8) for batch in batches]
+        assert merge(batches).to_bytes() == merged_by_hand(batches).to_bytes()
+
+
+def test_single_changes_that_no_builder_makes_so_are_merged_as_well() -> None:
+    """Codes in another order than the tags', bitmaps where nothing is missing: sound, if odd."""
+    backwards = build(["k"], ["v"], [["a", "b"]])
+    raw = with_bytes(backwards.to_bytes(), backwards.layout.tag_codes, bytes([1, 0, 0, 0, 0, 0, 0, 0]))
+    nothing_missing = build(["k"], ["value"], [["b"]])
+    body = bytes(nothing_missing.body)
+    at = nothing_missing.layout.blobs
+    padded = (body[:at] + b"\1\1" + body[at:]).rstrip(b"\0")
+    padded += bytes(-len(padded) % 8)
+    flagged = with_body(nothing_missing.to_bytes(), padded, flags=Flag.NULL_KEYS | Flag.NULL_VALUES)
+    odd = [verify(raw), verify(flagged), build(["k"], ["v"], [["b", "a"]])]
+    assert [change.tags for change in odd[0].changes()] == [("b", "a")]
+    for batches in (odd, odd[::-1], [odd[1], odd[0], odd[1]], odd[:2], odd[1:]):
+        merged = merge(batches)
+        assert merged.to_bytes() == merged_by_hand(batches).to_bytes()
+        assert verify(merged.to_bytes()) == merged
 
 
 def test_one_batch_is_merged_already() -> None:

@@ -23,6 +23,7 @@ COMMON = (
     build([None], ["value"], [["a", "b"]]),
     build(["key"], [None], [["a", "b"]]),
     build([None], [None]).marked_internal(),
+    build([None], [None], [["a", "bc"]], connection=1),
 )
 """What comes from clients all the time."""
 

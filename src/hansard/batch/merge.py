@@ -1,7 +1,8 @@
 """Several clients' batches made one, as a leader does for each group commit: one batch to write, sync and send.
 
-Single changes pay the price of a batch only together, so joining them has to be cheap: of each batch a handful of
-slices is taken, and all the arithmetic is done afterwards, on whole columns.
+Single changes pay the price of a batch only together, so joining them has to be cheap: where all are single, it is
+done on plain numbers. Otherwise a handful of slices is taken of each batch, and all the arithmetic is done afterwards,
+on whole columns.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from .batch import Batch, Int32s, Int64s, Mask
 from .columns import EMPTY_HEADER, Blobs, Columns, Tags, check_size, pack, running_ends
 from .header import HEADER_BYTES, Buffer, Flag
 from .layout import BlobPositions, Layout
+from .limits import BATCH_BYTES_MAX
+from .single import UNUSUAL, joined
 
 
 def merge(batches: Sequence[Batch]) -> Batch:
@@ -26,16 +29,25 @@ def merge(batches: Sequence[Batch]) -> Batch:
     assert batches
     if len(batches) == 1:
         return batches[0]
-    all_flags = [batch.header.flags for batch in batches]
+    all_flags = {batch.header.flags for batch in batches}
     flags, shared = reduce(or_, all_flags), reduce(and_, all_flags)
     assert flags & Flag.INTERNAL == shared & Flag.INTERNAL, "what readers must not see is never with what they see"
-    counts = np.array([batch.header.change_count for batch in batches], np.int64)
+    counts = [batch.header.change_count for batch in batches]
+    body_bytes = sum([batch.header.body_length for batch in batches])
+    if counts.count(1) == len(counts) and not flags & UNUSUAL and body_bytes <= BATCH_BYTES_MAX:
+        columns = joined(batches, flags)
+    else:
+        columns = _columns(batches, np.array(counts, np.int64), flags)
+    return pack(EMPTY_HEADER._replace(span=max(sum(counts), 1), flags=shared), columns)
+
+
+def _columns(batches: Sequence[Batch], counts: Int64s, flags: int) -> Columns:
     count = int(counts.sum())
     parts = [(batch.raw, batch.layout, batch.blobs) for batch in batches]
     check_size(count, HEADER_BYTES + sum([blobs.end - blobs.keys for _, _, blobs in parts]))
     keys, values = _blobs(batches, parts, counts, flags)
     connections, series = _numbers(batches, counts, flags)
-    columns = Columns(
+    return Columns(
         hashes=np.frombuffer(b"".join([batch.raw[: 8 * batch.header.change_count] for batch in batches]), np.int64),
         keys=keys,
         values=values,
@@ -44,7 +56,6 @@ def merge(batches: Sequence[Batch]) -> Batch:
         series=series,
         offsets=None if count else np.zeros(0, np.int32),
     )
-    return pack(EMPTY_HEADER._replace(span=max(count, 1), flags=shared), columns)
 
 
 Part = tuple[Buffer, Layout, BlobPositions]
@@ -68,8 +79,9 @@ def _blobs(batches: Sequence[Batch], parts: Sequence[Part], counts: Int64s, flag
 def _ends(vectors: Sequence[Buffer], counts: Int64s) -> Int32s:
     """One vector of ends. Each of the old ones begins at zero, so what is joined is the lengths between them."""
     ends: Int32s = np.frombuffer(b"".join(vectors), np.int32)
-    seams = np.cumsum(counts + 1)[:-1] - 1
-    return running_ends(np.delete(ends[1:] - ends[:-1], seams))
+    within = np.ones(len(ends) - 1, np.bool_)
+    within[np.add.accumulate(counts[:-1] + 1) - 1] = False  # at each seam a last end meets the zero of the next
+    return running_ends((ends[1:] - ends[:-1])[within])
 
 
 def _present(masks: Sequence[Mask | None], counts: Int64s) -> Mask:

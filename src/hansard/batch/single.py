@@ -1,24 +1,30 @@
 """Batches of one change, as most clients send them, read without vectors.
 
 A vector of one element costs as much to make as one of a thousand, and a batch needs a dozen of them. What is here
-does the same work on plain numbers. It knows only the common shape, and never says what is wrong: whatever it does
-not recognize as good goes the general way, which accepts it or names the reason. So no refusal is worded twice, and
-the only mistake that can be made here is to take too much; tests/batch/test_single.py looks for that.
+does the same work on plain numbers, for the common shape only: everything else goes the general way.
+
+What is verified here is never refused here. Whatever is not recognized as good is left to the general way, which
+accepts it or names the reason. So no refusal is worded twice, and the only mistake that can be made here is to take
+too much; tests/batch/test_single.py looks for that.
 """
 
 import struct
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from .batch import Batch
-from .header import Buffer, Flag
+import numpy as np
+
+from .batch import Batch, Mask
+from .columns import Blobs, Columns, Tags, check_size, counted_ends
+from .header import HEADER_BYTES, Buffer, Flag
 from .keyhash import key_hash
 from .limits import KEY_BYTES_MAX, TAG_BYTES_MAX, TAGS_PER_CHANGE_MAX, VALUE_BYTES_MAX
 
 _COLUMNS = struct.Struct("<q6i")
 """The hash, then begin and end of the key, the value and the tags: all that comes before the tag codes."""
 
-_UNUSUAL: Final = Flag.COMPRESSED | Flag.OFFSETS | Flag.TIMESTAMPS | Flag.SERIES | Flag.CONNECTIONS
+UNUSUAL: Final = Flag.COMPRESSED | Flag.OFFSETS | Flag.TIMESTAMPS | Flag.SERIES | Flag.CONNECTIONS
 """What a single change does not have when it comes from its client."""
 
 _NULLS: Final = Flag.NULL_KEYS | Flag.NULL_VALUES
@@ -26,8 +32,8 @@ _NULLS: Final = Flag.NULL_KEYS | Flag.NULL_VALUES
 _CODES: Final = tuple(range(TAGS_PER_CHANGE_MAX))
 """A change's tags are numbered as they occur, so this is how the codes of any single change without repeats begin."""
 
-_DICTIONARIES: Final = [struct.Struct(f"<{2 * count + 1}i") for count in range(TAGS_PER_CHANGE_MAX + 1)]
-"""By the number of tags: the codes, and the ends of the names."""
+_NUMBERS: Final = [struct.Struct(f"<{count}i") for count in range(2 * TAGS_PER_CHANGE_MAX + 2)]
+"""So many numbers: the codes of a change's tags and the ends of their names are read together."""
 
 _PADDING_MAX: Final = bytes(7)
 
@@ -39,9 +45,9 @@ def is_sound(batch: Batch, *, hashes: bool) -> bool:
     """
     header, raw = batch.header, batch.body
     flags, tag_count, length = header.flags, header.tag_codes, header.body_length
-    if header.change_count != 1 or flags & _UNUSUAL or tag_count != header.tag_names or tag_count > len(_CODES):
+    if header.change_count != 1 or flags & UNUSUAL or tag_count != header.tag_names or tag_count > len(_CODES):
         return False
-    names = _names_position(flags, tag_count)
+    names = _names_position(flags, tag_count, tag_count)
     if names > length:
         return False
     hash_, key_start, key_length, value_start, value_length, tags_start, tags_end = _COLUMNS.unpack_from(raw)
@@ -59,9 +65,9 @@ def is_sound(batch: Batch, *, hashes: bool) -> bool:
     return not hashes or hash_ == key_hash(None if flags & Flag.NULL_KEYS else bytes(raw[keys:values]))
 
 
-def _names_position(flags: int, tag_count: int) -> int:
+def _names_position(flags: int, tag_codes: int, tag_names: int) -> int:
     """Where the bytes begin: behind the columns, the codes, the ends of the names, and a byte for each bitmap."""
-    position = _COLUMNS.size + 8 * tag_count + 4
+    position = _COLUMNS.size + 4 * (tag_codes + tag_names + 1)
     if flags & _NULLS:
         position += 2 if flags & _NULLS == _NULLS else 1
     return position
@@ -77,7 +83,7 @@ def _are_missing(raw: Buffer, names: int, flags: int, key_length: int, value_len
 
 def _names_length(raw: Buffer, names: int, tag_count: int) -> int:
     """Bytes of the dictionary's names; negative where the codes or the names are not known to be good."""
-    numbers = _DICTIONARIES[tag_count].unpack_from(raw, _COLUMNS.size)
+    numbers = _NUMBERS[2 * tag_count + 1].unpack_from(raw, _COLUMNS.size)
     ends = numbers[tag_count:]
     if ends[0] or numbers[:tag_count] != _CODES[:tag_count]:
         return -1
@@ -89,3 +95,80 @@ def _names_length(raw: Buffer, names: int, tag_count: int) -> int:
     except UnicodeDecodeError:
         return -1
     return ends[-1] if len(tags) == tag_count else -1  # otherwise one is empty, too long, or there twice
+
+
+def joined(batches: Sequence[Batch], flags: int) -> Columns:
+    """The columns of many single changes of the common shape, which together are hardly more than a batch may hold.
+
+    `flags` are all that occur among them.
+    """
+    hashes, key_lengths, value_lengths, tag_counts = [], [], [], []
+    keys, values = [], []
+    dictionary = _Dictionary()
+    for batch in batches:
+        header, raw = batch.header, batch.body
+        hash_, _, key_length, _, value_length, _, tag_count = _COLUMNS.unpack_from(raw)
+        start = dictionary.add(batch) if tag_count else _names_position(header.flags, 0, 0)
+        middle = start + key_length
+        keys.append(raw[start:middle])
+        values.append(raw[middle : middle + value_length])
+        hashes.append(hash_)
+        key_lengths.append(key_length)
+        value_lengths.append(value_length)
+        tag_counts.append(tag_count)
+    count = len(batches)
+    check_size(count, HEADER_BYTES + sum(key_lengths) + sum(value_lengths))
+    connections = [batch.header.connection for batch in batches]
+    is_somebodys = any(connections)
+    return Columns(
+        hashes=np.array(hashes, np.int64),
+        keys=Blobs(counted_ends(key_lengths, count), keys, _present(batches, flags & Flag.NULL_KEYS)),
+        values=Blobs(counted_ends(value_lengths, count), values, _present(batches, flags & Flag.NULL_VALUES)),
+        tags=Tags(counted_ends(tag_counts, count), np.array(dictionary.column, np.int32), list(dictionary.codes)),
+        connections=np.array(connections, np.int64) if is_somebodys else None,
+        series=np.array([batch.header.first_series for batch in batches], np.int64) if is_somebodys else None,
+    )
+
+
+class _Dictionary:
+    """The tags of many single changes. Clients of one kind tend to have the same tags, so a dictionary is translated
+    once, and its changes' codes with it."""
+
+    def __init__(self) -> None:
+        self.codes: dict[bytes, int] = {}
+        self.column: list[int] = []
+        self._seen: dict[tuple[int, int, bytes], list[int]] = {}
+
+    def add(self, batch: Batch) -> int:
+        """Take in the batch's tags; says where its key begins."""
+        header, raw = batch.header, batch.body
+        code_count, name_count = header.tag_codes, header.tag_names
+        names = _names_position(header.flags, code_count, name_count)
+        last_end = _COLUMNS.size + 4 * (code_count + name_count)
+        keys: int = names + _NUMBERS[1].unpack_from(raw, last_end)[0]
+        text = bytes(raw[_COLUMNS.size : keys])  # codes, ends and names, with what may lie between
+        known = code_count, names, text
+        codes = self._seen.get(known)
+        if codes is None:
+            codes = self._seen[known] = self._translated(text, code_count, name_count, names - _COLUMNS.size)
+        self.column += codes
+        return keys
+
+    def _translated(self, text: bytes, code_count: int, name_count: int, names: int) -> list[int]:
+        codes, new = self.codes, []
+        numbers = _NUMBERS[code_count + name_count + 1].unpack_from(text)
+        start = names
+        for end in numbers[code_count + 1 :]:
+            new.append(codes.setdefault(text[start : names + end], len(codes)))
+            start = names + end
+        return [new[code] for code in numbers[:code_count]]
+
+
+def _present(batches: Sequence[Batch], flag: int) -> Mask | None:
+    """Which changes have what may be missing; None without the flag that says that some is."""
+    if not flag:
+        return None
+    bits = "key_bits" if flag == Flag.NULL_KEYS else "value_bits"
+    return np.array(
+        [not batch.header.flags & flag or batch.body[getattr(batch.layout, bits)] & 1 for batch in batches], np.bool_
+    )
