@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .change import Change
 from .compression import LEVEL, compress, decompress
 from .errors import BadChecksum, TooShort
-from .header import HEADER_BYTES, Buffer, Flag, Header, check, octets, unpack
+from .header import HEADER_BYTES, Buffer, Flag, Header, check, octets, unpack, with_place
 from .layout import ABSENT, BlobPositions, Layout, blob_positions, layout, names_length
 from .lazy import lazy
 
@@ -67,21 +67,15 @@ class Batch:
     def stamped(self, *, epoch: int, base_offset: int, timestamp: int) -> "Batch":
         """The same changes with the leader's epoch, place and time, on the very same body."""
         assert not self.header.flags & Flag.TIMESTAMPS, "changes that carry their own times keep them"
-        return self._with(
-            self.header._replace(
-                epoch=epoch,
-                base_offset=base_offset,
-                first_timestamp=timestamp,
-                last_timestamp=timestamp,
-            )
-        )
+        return self._headed(with_place(self.head, epoch, base_offset, timestamp, timestamp))
 
     def placed(self, *, epoch: int, base_offset: int) -> "Batch":
         """The same changes with epoch and place, and the times that they have."""
-        return self._with(self.header._replace(epoch=epoch, base_offset=base_offset))
+        header = self.header
+        return self._headed(with_place(self.head, epoch, base_offset, header.first_timestamp, header.last_timestamp))
 
     def marked_internal(self) -> "Batch":
-        return self._with(self.header._replace(flags=self.header.flags | Flag.INTERNAL))
+        return self._headed(self.header._replace(flags=self.header.flags | Flag.INTERNAL).packed())
 
     def compressed(self, level: int = LEVEL) -> "Batch":
         """The same changes with a compressed body, or the batch itself where that would not be smaller."""
@@ -97,8 +91,7 @@ class Batch:
             return self
         return assemble(self.header._replace(flags=self.header.flags & ~Flag.COMPRESSED), self.raw)
 
-    def _with(self, header: Header) -> "Batch":
-        head = header.packed()
+    def _headed(self, head: bytes) -> "Batch":
         return Batch(unpack(head), head, self.body)
 
     # The columns. Vectors that the body does not have are made up from the header.

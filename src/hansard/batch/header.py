@@ -20,6 +20,9 @@ HEADER_BYTES: Final = 96
 _PACKED = struct.Struct("<4sHHIIIIIIqqqqqqqII")
 _CRC = struct.Struct("<I")
 _CRC_POSITION = HEADER_BYTES - _CRC.size
+_PLACE = struct.Struct("<qqqq")
+_PLACE_POSITION = 32
+"""Epoch, offset and times stand together, so that a leader fills them in without taking the header apart."""
 assert _PACKED.size == HEADER_BYTES
 
 Buffer = bytes | bytearray | memoryview
@@ -88,19 +91,30 @@ class Header(NamedTuple):
 
     def packed(self) -> bytes:
         """The header's bytes, with its checksum made anew."""
-        bare = _PACKED.pack(*self)[:_CRC_POSITION]
-        return bare + _CRC.pack(crc32c(bare))
+        return _sealed(_PACKED.pack(*self)[:_CRC_POSITION])
+
+
+def _sealed(bare: bytes) -> bytes:
+    return bare + _CRC.pack(crc32c(bare))
+
+
+def with_place(head: Buffer, epoch: int, base_offset: int, first_timestamp: int, last_timestamp: int) -> bytes:
+    """A packed header with what is the leader's to fill in."""
+    place = _PLACE.pack(epoch, base_offset, first_timestamp, last_timestamp)
+    return _sealed(b"".join((head[:_PLACE_POSITION], place, head[_PLACE_POSITION + _PLACE.size : _CRC_POSITION])))
 
 
 def octets(buffer: Buffer) -> memoryview:
     """The buffer as plain bytes that cannot be written through: no vector laid over it may change a batch."""
-    view = memoryview(buffer).toreadonly()
+    view = memoryview(buffer)
+    if not view.readonly:
+        view = view.toreadonly()
     return view if view.format == "B" and view.contiguous and view.ndim == 1 else memoryview(view.tobytes())
 
 
 def unpack(buffer: Buffer, position: int = 0) -> Header:
     """The header at a position of bytes that are known to be good."""
-    return Header._make(_PACKED.unpack_from(buffer, position))
+    return tuple.__new__(Header, _PACKED.unpack_from(buffer, position))  # as _make does, in half the time
 
 
 def check(buffer: Buffer, position: int = 0) -> Header:
@@ -119,8 +133,9 @@ def check(buffer: Buffer, position: int = 0) -> Header:
         raise UnknownVersion(header.version)
     if crc32c(head[:_CRC_POSITION]) != header.crc:
         raise BadChecksum("header")
-    if header.flags & ~_KNOWN_FLAGS:
-        raise UnknownFlags(header.flags)
+    flags = header.flags
+    if flags & ~_KNOWN_FLAGS:
+        raise UnknownFlags(flags)
     _check_lengths(header)
     _check_place(header)
     problem = client_problem(
@@ -128,8 +143,8 @@ def check(buffer: Buffer, position: int = 0) -> Header:
         first_series=header.first_series,
         previous_series=header.previous_series,
         change_count=header.change_count,
-        series_column=bool(header.flags & Flag.SERIES),
-        connections_column=bool(header.flags & Flag.CONNECTIONS),
+        series_column=flags & Flag.SERIES != 0,
+        connections_column=flags & Flag.CONNECTIONS != 0,
     )
     if problem:
         raise BadHeader(*problem)
@@ -143,28 +158,35 @@ def check(buffer: Buffer, position: int = 0) -> Header:
 def _check_lengths(header: Header) -> None:
     if header.change_count > CHANGES_MAX:
         raise OverLimit("changes in a batch", CHANGES_MAX, header.change_count)
-    for field, length in (("body_length", header.body_length), ("raw_length", header.raw_length)):
-        if length > BATCH_BYTES_MAX - HEADER_BYTES:
-            raise OverLimit(field, BATCH_BYTES_MAX - HEADER_BYTES, length)
-        if length % 8:
-            raise BadHeader(field, f"{length} is no multiple of 8")
-    if not header.flags & Flag.COMPRESSED and header.body_length != header.raw_length:
-        raise BadHeader("raw_length", "differs from the body's though that is not compressed")
+    body_length, raw_length = header.body_length, header.raw_length
+    _check_length("body_length", body_length)
+    if raw_length != body_length:
+        _check_length("raw_length", raw_length)
+        if not header.flags & Flag.COMPRESSED:
+            raise BadHeader("raw_length", "differs from the body's though that is not compressed")
     if header.tag_names > header.tag_codes:
         raise BadHeader("tag_names", f"{header.tag_names} tags cannot all occur among {header.tag_codes}")
 
 
+def _check_length(field: str, length: int) -> None:
+    if length > BATCH_BYTES_MAX - HEADER_BYTES:
+        raise OverLimit(field, BATCH_BYTES_MAX - HEADER_BYTES, length)
+    if length % 8:
+        raise BadHeader(field, f"{length} is no multiple of 8")
+
+
 def _check_place(header: Header) -> None:
-    count, span, flags = header.change_count, header.span, header.flags
+    count, span, base_offset, flags = header.change_count, header.span, header.base_offset, header.flags
+    first_timestamp, last_timestamp = header.first_timestamp, header.last_timestamp
     if span > SPAN_MAX:
         raise OverLimit("span", SPAN_MAX, span)
-    if span < max(count, 1) or (span != count and not flags & Flag.OFFSETS):
+    if span < count or not span or (span != count and not flags & Flag.OFFSETS):
         raise BadHeader("span", f"is {span} for {count} changes")
     if header.epoch < 0:
         raise BadHeader("epoch", "is negative")
-    if header.base_offset < 0 or header.base_offset > INT64_MAX - span:
-        raise BadHeader("base_offset", f"{header.base_offset} is out of range")
-    if not 0 <= header.first_timestamp <= header.last_timestamp <= TIMESTAMP_MAX:
+    if base_offset < 0 or base_offset > INT64_MAX - span:
+        raise BadHeader("base_offset", f"{base_offset} is out of range")
+    if not 0 <= first_timestamp <= last_timestamp <= TIMESTAMP_MAX:
         raise BadHeader("timestamps", "are out of order or out of range")
-    if header.first_timestamp != header.last_timestamp and not (flags & Flag.TIMESTAMPS and count):
+    if first_timestamp != last_timestamp and not (flags & Flag.TIMESTAMPS and count):
         raise BadHeader("last_timestamp", "differs from the first though no change has a time of its own")

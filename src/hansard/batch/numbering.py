@@ -22,13 +22,12 @@ def client_problem(
     connections_column: bool,
 ) -> tuple[str, str] | None:
     """A header's field and what is wrong with it. Nobody's changes have no numbers; several clients' are in columns."""
-    for field, number, least in (
-        ("connection", connection, 0),
-        ("first_series", first_series, 0),
-        ("previous_series", previous_series, NO_SERIES),
-    ):
-        if not least <= number <= INT64_MAX:
-            return field, f"{number} is out of range"
+    if not 0 <= connection <= INT64_MAX:
+        return "connection", f"{connection} is out of range"
+    if not 0 <= first_series <= INT64_MAX:
+        return "first_series", f"{first_series} is out of range"
+    if not NO_SERIES <= previous_series <= INT64_MAX:
+        return "previous_series", f"{previous_series} is out of range"
     if connections_column and not series_column:
         return "series", "is needed for each change where connections are given for each"
     if connections_column and connection:
