@@ -52,10 +52,10 @@ class Course:
 
     def next(self) -> int:
         """How many may be sent now; they count as sent."""
+        if self.late:
+            return 0
         outstanding = self.sent - self.answered
         room = min(self.load.outstanding - outstanding, self.load.most - self.sent)
-        if self.last - self.begun >= self.load.seconds:
-            room = 0
         self.sent += room
         return room
 
@@ -66,6 +66,11 @@ class Course:
         self.last = now
         self.answered += answers
         assert self.answered <= self.sent, "an answer to nothing"
+
+    @property
+    def late(self) -> bool:
+        """So that nothing more is sent."""
+        return self.last - self.begun >= self.load.seconds
 
     @property
     def over(self) -> bool:
@@ -81,7 +86,7 @@ async def closed_loop(load: Load, submit: Callable[[int], Awaitable[object]]) ->
     course = Course(load)
 
     async def one_after_the_other() -> None:
-        while course.sent < load.most and course.last - course.begun < load.seconds:
+        while course.sent < load.most and not course.late:
             number = course.sent
             course.sent += 1
             await submit(number)

@@ -1,15 +1,15 @@
 """The processes that a measurement starts: told apart by what they write, and ended with it, whatever happens."""
 
-import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Final, Self
 
+ROOT: Final = Path(__file__).parent.parent
 READY: Final = "ready"
 START_S: Final = 30.0
 STOP_S: Final = 5.0
@@ -21,54 +21,56 @@ class NotStarted(Exception):
 
 
 class Children:
-    """Processes that end with the block in which they were started: asked to first, killed if they do not."""
+    """Processes that end with the block in which they were started: asked to first, killed if they do not.
+
+    Ctrl-C is not for them: whoever measures hears it, and ends them.
+    """
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Self:
         self._logs.mkdir(exist_ok=True)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        ended = [name for name, process in self._running.items() if process.poll() is not None]
         self.stop()
+        if error is not None:
+            for name in self._running:
+                how = "had ended" if name in ended else "was running"
+                error.add_note(f"{name} {how}, and said: {self._complaints(name)}")
 
-    def start(self, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> Path:
-        """Its output is in the file that is returned; what it complains of is beside it."""
-        output = self._logs / f"{name}.out"
-        with output.open("wb") as out, self._complaints(name).open("wb") as complaints, _uninterrupted():
-            self._running.append(
-                subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=complaints,
-                    env={**os.environ, **(environment or {})},
-                )
+    def start(self, name: str, command: Sequence[str]) -> None:
+        """What it writes is kept under its name as long as the block lasts."""
+        with self._file(name, "out").open("wb") as out, self._file(name, "err").open("wb") as err, _uninterrupted():
+            self._running[name] = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=ROOT, process_group=0
             )
-        return output
 
-    def start_ready(self, name: str, command: Sequence[str]) -> None:
-        """Those that say so on a line of their own."""
-        output = self.start(name, command)
-        process = self._running[-1]
+    def await_ready(self, *names: str) -> None:
+        """Until each of them has said so on a line of its own."""
         deadline = monotonic() + START_S
-        while READY not in output.read_text().splitlines():
-            if process.poll() is not None:
-                raise NotStarted(name, self._complaints(name).read_text()[-2000:])
-            if monotonic() > deadline:
-                raise NotStarted(name, f"not ready after {START_S:.0f} s")
-            sleep(0.01)
+        for name in names:
+            while READY not in self._file(name, "out").read_text().splitlines():
+                if self._running[name].poll() is not None:
+                    raise NotStarted(name, self._complaints(name))
+                if monotonic() > deadline:
+                    raise NotStarted(name, f"not ready after {START_S:.0f} s")
+                sleep(0.01)
 
-    def _complaints(self, name: str) -> Path:
-        return self._logs / f"{name}.err"
+    def _complaints(self, name: str) -> str:
+        return self._file(name, "err").read_text()[-2000:]
+
+    def _file(self, name: str, stream: str) -> Path:
+        return self._logs / f"{name}.{stream}"
 
     def stop(self) -> None:
         with ExitStack() as stack:
-            for process in self._running:
+            for process in self._running.values():
                 stack.callback(_end, process)
-            for process in self._running:
+            for process in self._running.values():
                 process.terminate()
 
 

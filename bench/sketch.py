@@ -31,7 +31,6 @@ import uvloop
 
 from bench.load import PATIENCE_S, Course, Figures, Load
 from bench.processes import READY, Children, free_ports
-from hansard.batch import Batch
 
 LENGTH: Final = struct.Struct("<I")
 COUNT: Final = struct.Struct("<Q")
@@ -202,8 +201,8 @@ async def served() -> None:
 class Client:
     """One connection; sends what a load allows, and again with each answer."""
 
-    def __init__(self, batch_of: Callable[[int], Batch]) -> None:
-        self._batch_of = batch_of
+    def __init__(self, bytes_of: Callable[[int], bytes]) -> None:
+        self._bytes_of = bytes_of
         self._course: Course | None = None
         self._done: asyncio.Future[None] | None = None
         self._answered = 0
@@ -215,7 +214,7 @@ class Client:
         self._transport, _ = await loop.create_connection(lambda: Counts(self._take), HOST, port)
 
     async def run(self, load: Load) -> Figures:
-        batch = self._batch_of(load.changes).to_bytes()
+        batch = self._bytes_of(load.changes)
         self._frame = LENGTH.pack(len(batch)) + batch
         self._done = asyncio.get_running_loop().create_future()
         self._course = course = Course(load)
@@ -247,7 +246,8 @@ def start(children: Children, directory: Path, kind: Kind) -> int:
     ports = free_ports(3)
     for name, port, others in zip("bca", ports, ([], [], ports[:2]), strict=True):
         arguments = [kind, str(directory / f"{kind}-{name}"), *map(str, (port, *others))]
-        children.start_ready(f"{kind}-{name}", [sys.executable, "-m", "bench.sketch", *arguments])
+        children.start(f"{kind}-{name}", [sys.executable, "-m", "bench.sketch", *arguments])
+        children.await_ready(f"{kind}-{name}")
     return ports[2]
 
 
