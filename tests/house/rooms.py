@@ -133,7 +133,7 @@ BROAD_EXCEPTS: Final[Mapping[tuple[str, str], str]] = {
     (
         "src/hansard/server/node.py",
         "Node._turn",
-    ): "the top of the task: a turn that was not done to its end is the last",
+    ): "the top of the task: a turn not done to its end is the last",
 }
 """Functions that catch everything, as (path, qualified name), and why: the top of a task, and little else."""
 

@@ -20,7 +20,7 @@ from .limits import BATCH_BYTES_MAX, CHANGES_MAX, SPAN_MAX
 from .match import bucket_mask, key_mask, tag_mask
 from .merge import merge
 from .select import Part, gather, select
-from .verification import check_hashes, verify
+from .verification import check_hashes, verify, verify_at
 
 __all__ = [
     "BATCH_BYTES_MAX",
@@ -60,4 +60,5 @@ __all__ = [
     "to_arrow",
     "trust",
     "verify",
+    "verify_at",
 ]

@@ -24,6 +24,15 @@ def verify(buffer: Buffer, *, hashes: bool = True) -> Batch:
     batch = reopen(view)
     if batch.length != len(view):
         raise TooLong(batch.length, len(view))
+    return _looked_at(batch, hashes=hashes)
+
+
+def verify_at(buffer: Buffer, position: int) -> Batch:
+    """The batch that begins at a position of bytes that hold several."""
+    return _looked_at(reopen(buffer, position), hashes=True)
+
+
+def _looked_at(batch: Batch, *, hashes: bool) -> Batch:
     if not is_sound(batch, hashes=hashes):
         check_columns(batch)
         if hashes:

@@ -7,7 +7,7 @@ all submissions itself, and keeps with each who asked, and what it is called the
 from collections.abc import Callable, Mapping
 from typing import Final, assert_never
 
-from hansard.batch import Batch, reopen, verify
+from hansard.batch import reopen, verify_at
 from hansard.phaser import outcome as phaser
 from hansard.phaser.government import NodeId
 from hansard.wire import submission as wire
@@ -20,14 +20,9 @@ UNSENT_BYTES_MAX: Final = 16 << 20
 """Answers that a client does not take; beyond it the connection ends."""
 
 
-def verified(payload: memoryview, position: int) -> Batch:
-    """What comes from outside is looked at completely, once."""
-    length = reopen(payload, position).length
-    return verify(payload[position : position + length])
-
-
 def submission_codec() -> Codec[wire.Submit]:
-    return Codec(wire.Submit, verified)
+    """What comes from outside is looked at completely, once."""
+    return Codec(wire.Submit, verify_at)
 
 
 def answer_codec() -> Codec[wire.Answer]:

@@ -25,6 +25,7 @@ from hansard.storage.write import Append, Note, Write
 log = logging.getLogger(__name__)
 
 FULL_RETRY_S: Final = 0.25
+IDLE_S: Final = 0.05
 GROUP_BYTES_MAX: Final = 8 << 20
 """A group beyond this is written before more is taken: a sync of everything would keep the first ones waiting."""
 
@@ -98,22 +99,21 @@ class Journal:
         while more:
             jobs, searches, more = self._gathered()
             if jobs:
+                self._filer.check()
                 for run in runs([write for job in jobs for write in job.writes]):
                     self._write(run)
                 self._call(self._persisted, {job.bucket: job.ticket for job in jobs})
                 self._filer.look()
-                self._filer.check()
-                if self._queue.empty():
-                    self._store.vouch()
             for search in searches:
                 self._searches.put(search)
+        self._store.vouch()
 
     def _gathered(self) -> tuple[list[Job], list[Search], bool]:
         """At least one, and all that is there besides; and whether there will be more."""
         jobs: list[Job] = []
         searches: list[Search] = []
         byte_count = 0
-        item = self._queue.get()
+        item = self._next()
         while item is not None:
             if isinstance(item, Job):
                 jobs.append(item)
@@ -127,6 +127,15 @@ class Journal:
             except Empty:
                 break
         return jobs, searches, item is not None
+
+    def _next(self) -> Job | Search | None:
+        """The next item. What was written is vouched for when nothing comes for a while: those who wait to hear that it
+        is written come first, and the next write would say it anyway."""
+        try:
+            return self._queue.get(timeout=IDLE_S)
+        except Empty:
+            self._store.vouch()
+            return self._queue.get()
 
     def _write(self, run: Sequence[Write]) -> None:
         """All of it or nothing, so that it may be tried again."""
@@ -153,6 +162,8 @@ class Journal:
 
 def runs(writes: Sequence[Write]) -> list[list[Write]]:
     """Writes that the store does with one sync, whole or not at all."""
+    if all([isinstance(write, (Append, Note)) for write in writes]):
+        return [list(writes)]
     found: list[list[Write]] = []
     for grouped, run in groupby(writes, lambda write: isinstance(write, (Append, Note))):
         if grouped:

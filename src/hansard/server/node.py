@@ -75,6 +75,8 @@ class Node:
         """Submissions that are not answered yet, by our own numbers: who asked, and what it is called there."""
         self._last_id = 0
         self._pressed: set[int] = set()
+        self._jobs: list[Job | Search] = []
+        """What this turn wants from the disk, in order."""
         self._speaking: list[Link] = []
         self._answering: list[Asker] = []
         self._journal = Journal(store, self._loop.call_soon_threadsafe, self._persisted, failed)
@@ -179,12 +181,16 @@ class Node:
                 self._inboxes[bucket] = []
                 for effect in self._phasers[bucket].turn(inbox, now_us, wall_us):
                     self._carry_out(bucket, effect)
-        for link in self._speaking:
-            link.flush()
-        self._speaking.clear()
+        # The client that waits comes first, then the members, whose disks have to do what ours has to.
         for asker in self._answering:
             asker.flush()
         self._answering.clear()
+        for link in self._speaking:
+            link.flush()
+        self._speaking.clear()
+        for job in self._jobs:
+            self._journal.put(job)
+        self._jobs.clear()
 
     def _carry_out(self, bucket: int, effect: Effect) -> None:
         match effect:
@@ -213,13 +219,13 @@ class Node:
     def _persist(self, bucket: int, persist: Persist) -> None:
         length = sum([write.batch.length for write in persist.writes if isinstance(write, Put)])
         writes = [translated(bucket, write) for write in persist.writes]
-        self._journal.put(Job(bucket, persist.ticket, writes, length))
+        self._jobs.append(Job(bucket, persist.ticket, writes, length))
 
     def _fetch(self, bucket: int, fetch: Fetch) -> None:
         def found(start: int, batches: list[Batch]) -> None:
             self.happen(bucket, Fetched(fetch.to, fetch.term, fetch.offset, start, batches))
 
-        self._journal.put(Search(bucket, fetch.offset, fetch.bytes_max, found))
+        self._jobs.append(Search(bucket, fetch.offset, fetch.bytes_max, found))
 
     def _say(self, asker: Asker, called: int, outcome: Outcome) -> None:
         asker.answer(called, outcome)

@@ -5,7 +5,7 @@ and then forgets the entries; a reader does not notice.
 """
 
 from bisect import bisect_left, bisect_right
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hansard.batch import Header
 
@@ -14,6 +14,9 @@ from .index import fingerprint
 from .journal import JournalFile
 from .manifest import BucketEntry, Segment
 from .record import NOTE_LOST, RECORD_BYTES, Record, note_mark
+
+
+NO_TAGS: Final[frozenset[int]] = frozenset()
 
 
 class Entry(NamedTuple):
@@ -85,7 +88,10 @@ class BucketLog:
             self.append_damaged(record.after, file, position, record.length)
             return
         header = record.batch.header
-        tags = frozenset(map(fingerprint, record.batch.tag_names)) if with_tags else None
+        if not header.tag_names:
+            tags: frozenset[int] | None = NO_TAGS
+        else:
+            tags = frozenset(map(fingerprint, record.batch.tag_names)) if with_tags else None
         self.tail.append(
             Entry(
                 header.base_offset,

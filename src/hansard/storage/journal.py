@@ -76,11 +76,11 @@ class Journal:
 
     @property
     def unfiled_bytes(self) -> int:
-        return sum(file.end for file in self.files)
+        return sum([file.end for file in self.files])
 
     def write(self, records: Sequence[Record]) -> list[Record]:
         """All of them on disk, in the places that they are returned with; or DiskFull, and none is there."""
-        total = sum(RECORD_BYTES + record.length for record in records)
+        total = sum([RECORD_BYTES + record.length for record in records])
         if self.current.end > HEADER_BYTES and self.current.end + total > self._file_bytes:
             self.begin_file()
         target = self.current
@@ -88,7 +88,7 @@ class Journal:
         chunks: list[Buffer] = []
         position, crc = target.end, target.last_crc
         for record in records:
-            record = record._replace(position=position)
+            record = record.at(position)
             head, crc = pack(record, target.number, target.synced, crc)
             placed.append(record)
             chunks += (head, record.note) if record.batch is None else (head, record.batch.head, record.batch.body)

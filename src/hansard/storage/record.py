@@ -73,6 +73,11 @@ class Record(NamedTuple):
     note_mark: int = 0
     """Of the bucket's note before this record."""
 
+    def at(self, position: int) -> "Record":
+        """The same in its place. Half of what `_replace` costs, and done for each batch."""
+        kind, bucket, before, after, _, length, crc, batch, problem, note, note_mark = self
+        return Record(kind, bucket, before, after, position, length, crc, batch, problem, note, note_mark)
+
 
 class Gap(NamedTuple):
     """Bytes of the journal that were on disk once and are no record now."""

@@ -4,8 +4,6 @@ turns the one into the other.
 Three locks, always taken in this order: maintenance (filing, cutting, dropping), the journal, what is in memory.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
 from threading import Lock
 
@@ -48,6 +46,7 @@ class Stock:
         self.full: DiskFull | None = None
         """Set while the disk has no room: the store takes nothing, and serves what it has."""
         self._failed: str | None = None
+        self._writing_at_all = Writing(self)
         self._maintenance = Lock()
         self._journal_lock = Lock()
 
@@ -128,25 +127,27 @@ class Stock:
 
     # Failing and closing.
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Turns a full disk into a state that is left when there is room, and a failed sync into one that is not."""
+    def _writing(self) -> "Writing":
+        return self._writing_at_all
+
+    def begin_writing(self) -> None:
         if self.shelf.read_only:
             raise ReadOnly
         if self._failed is not None:
             raise StoreFailed(self._failed)
-        try:
-            yield
-        except DiskFull as error:
-            self.full = copy(error)  # without its traceback, which holds on to what could not be stored
-            raise
-        except StorageError as error:
-            if isinstance(error, SyncFailed):
+
+    def end_writing(self, error: BaseException | None) -> None:
+        """Turns a full disk into a state that is left when there is room, and a failed sync into one that is not."""
+        match error:
+            case DiskFull():
+                self.full = copy(error)  # without its traceback, which holds on to what could not be stored
+            case SyncFailed():
                 self._failed = str(error)
-            raise
-        except OSError as error:
-            self._failed = str(error)
-            raise StoreFailed(self._failed) from error
+            case OSError():
+                self._failed = str(error)
+                raise StoreFailed(self._failed) from error
+            case _:
+                pass
 
     def close(self) -> None:
         """After a failure the directory stays locked: only a new process may trust what it reads from it."""
@@ -154,6 +155,22 @@ class Stock:
             self.journal.close()
             if self._failed is None:
                 self.shelf.disk.unlock()
+
+
+class Writing:
+    """What every write is done under. Any number of threads may be in it; the locks are another matter."""
+
+    __slots__ = ("_stock",)
+
+    def __init__(self, stock: Stock) -> None:
+        self._stock = stock
+
+    def __enter__(self) -> None:
+        self._stock.begin_writing()
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is not None:
+            self._stock.end_writing(error)
 
 
 def segments_of(manifest: Manifest) -> set[tuple[int, int]]:

@@ -132,9 +132,10 @@ class Store(Stock):
         self._make_room()
         with self._journal_lock:
             records = records_of(run, self.log)
-            needed = sum(record.length for record in records) + ROOM_BYTES
-            if self.full is not None and self.shelf.disk.free_bytes() < needed:
-                raise copy(self.full)
+            if self.full is not None:
+                needed = sum(record.length for record in records) + ROOM_BYTES
+                if self.shelf.disk.free_bytes() < needed:
+                    raise copy(self.full)
             placed = self.journal.write(records)
             file = self.journal.current
             with self.shelf.lock:
