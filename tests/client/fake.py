@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import uvloop
 
-from hansard.batch import Batch, verify
+from hansard.batch import Batch, check_header, verify
 from hansard.wire.codec import Codec
 from hansard.wire.frame import Frame, FrameReader
 from hansard.wire.handshake import Hello, Role, greeting, understood
@@ -29,8 +29,13 @@ def run(test: Coroutine[Any, Any, None], loop: Callable[[], asyncio.AbstractEven
     """A failed wait is a failed test, never one that hangs; what a loop would only log is an error."""
     problems: list[dict[str, Any]] = []
 
+    def note(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        # A connection that a participant accepted in its last moment is cancelled with the loop.
+        if not isinstance(context.get("exception"), asyncio.CancelledError):
+            problems.append(context)
+
     async def bounded() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(context))
+        asyncio.get_running_loop().set_exception_handler(note)
         async with asyncio.timeout(TIMEOUT_S):
             await test
 
@@ -43,6 +48,11 @@ async def until(condition: Callable[[], bool]) -> None:
     """The test's own deadline bounds it."""
     while not condition():  # noqa: ASYNC110 (what is waited for has no event of its own)
         await asyncio.sleep(0.001)
+
+
+def opened(payload: memoryview, position: int) -> Batch:
+    """A batch from outside, with others behind it."""
+    return verify(payload[position : position + check_header(payload, position).length])
 
 
 class Bucket:
@@ -130,14 +140,26 @@ class FakeParticipant:
         self.frames: list[int] = []
         """How many submissions each frame had."""
         self.connections = 0
+        self.is_reading = asyncio.Event()
+        self.is_reading.set()
         self._writers: set[asyncio.StreamWriter] = set()
-        self._codec: Codec[Submit | Answer] = Codec(Submit, lambda payload, position: verify(payload[position:]))
+        self._codec: Codec[Submit | Answer] = Codec(Submit, opened)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        await self._listen(0)
+        return self
+
+    async def _listen(self, port: int) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", port)
         host, port = self._server.sockets[0].getsockname()
         self.address = f"{host}:{port}"
-        return self
+
+    async def stop_listening(self) -> None:
+        self._server.close()
+        await self._server.wait_closed()
+
+    async def listen_again(self) -> None:
+        await self._listen(int(self.address.rpartition(":")[2]))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -152,6 +174,11 @@ class FakeParticipant:
         for writer in self._writers:
             writer.transport.abort()
 
+    def say(self, answers: Sequence[Answer]) -> None:
+        """To everybody, now."""
+        for writer in self._writers:
+            self._reply(writer, answers)
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
         self.connections += 1
@@ -159,6 +186,7 @@ class FakeParticipant:
         frames, hello = FrameReader(), None
         try:
             while data := await reader.read(1 << 16):
+                await self.is_reading.wait()
                 for frame in frames.feed(data):
                     if hello is None:
                         hello = understood(frame)

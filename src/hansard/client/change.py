@@ -1,7 +1,7 @@
 """A change as a caller gives it, checked by itself, so that one that no batch can hold fails alone."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hansard.batch import LimitExceeded, Text, change_bytes, tag_name
 from hansard.batch.errors import BadInput
@@ -20,10 +20,21 @@ class Checked(NamedTuple):
     """Not below what it adds to a batch."""
 
 
+BARE_BYTES: Final = change_bytes(None, None, ())
+TAG_BYTES: Final = change_bytes(None, None, ("t",)) - BARE_BYTES - 1
+"""What a change, and what each of its tags, takes besides the texts themselves."""
+
+
 def checked(key: Text | None, value: Text | None, tags: Sequence[str]) -> Checked:
-    names = _names(tags) if tags else ()
-    key_bytes, value_bytes = _encoded("key", key, KEY_BYTES_MAX), _encoded("value", value, VALUE_BYTES_MAX)
-    return Checked(key_bytes, value_bytes, names, change_bytes(key_bytes, value_bytes, names))
+    key_bytes = _encoded("key", key, KEY_BYTES_MAX)
+    value_bytes = _encoded("value", value, VALUE_BYTES_MAX)
+    byte_count = BARE_BYTES + len(key_bytes or b"") + len(value_bytes or b"")
+    if not tags and type(tags) in {tuple, list}:
+        return Checked(key_bytes, value_bytes, (), byte_count)
+    names = _names(tags)
+    for name in names:
+        byte_count += TAG_BYTES + len(tag_name(name))
+    return Checked(key_bytes, value_bytes, names, byte_count)
 
 
 def _names(tags: Sequence[str]) -> tuple[str, ...]:
@@ -36,7 +47,6 @@ def _names(tags: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str):
             raise WrongType("tags", f"a tag must be a str, not {type(name).__name__}")
-        tag_name(name)
     return names
 
 

@@ -6,6 +6,8 @@ from random import Random
 from types import TracebackType
 from typing import Final, Self
 
+from msgspec.structs import replace
+
 from hansard.batch import Batch, Text, build
 
 from .change import Checked, checked
@@ -53,7 +55,7 @@ class AsyncClient:
         random: Random | None = None,
     ) -> Self:
         """To whichever of the addresses ("host:port") answers; NotReachable if none does until the timeout."""
-        settings = settings or Settings(timeout_s=timeout_s)
+        settings = replace(settings or Settings(), timeout_s=timeout_s)
         client = cls(addresses, connection, settings, random or Random())
         is_open = False
         try:

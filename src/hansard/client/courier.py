@@ -9,26 +9,12 @@ for a while. Nobody is connected to while there is nothing to send.
 """
 
 import asyncio
-from typing import Final, assert_never
+from typing import Final
 
-from hansard.wire.errors import MalformedFrame, WireError
-from hansard.wire.submission import (
-    Answer,
-    Broken,
-    Busy,
-    Expired,
-    Gap,
-    Invalid,
-    Misplaced,
-    NotLeader,
-    Repeated,
-    Stored,
-    StoredInPart,
-    Submit,
-    Unknown,
-)
+from hansard.wire.errors import WireError
+from hansard.wire.submission import Answer, NotLeader, Repeated, Stored, StoredInPart, Submit
 
-from .errors import BucketsChanged, DeadlinePassed, InvalidSubmission, NotReachable, NotStored, Overloaded
+from .errors import NotReachable, NotStored
 from .link import Link
 from .roster import Backoff, Roster, split_address
 from .settings import Settings
@@ -118,51 +104,31 @@ class Courier:
             return  # it was left, and what it still says was given up on
         self._heard = self._loop.time()
         for answer in answers:
-            self._answer(answer)
-        stream = self._stream
-        if stream.refused and not stream.flight:
-            stream.rewind()
-            if self._is_leaving:
-                self._leave()
-            else:
-                self._pause = self._loop.call_later(self._backoff.next_s(), self._resume)
-        elif stream.has_more:
-            self._flush()
+            match answer:
+                case Stored() | StoredInPart() | Repeated():
+                    self._roster.succeeded()
+                    self._backoff.reset()
+                case NotLeader():
+                    self._roster.name(answer.address, answer.epoch)
+                    self._is_leaving = True
+                case _:
+                    pass
+            self._stream.answered(answer)
+        self._go_on()
 
-    def _answer(self, answer: Answer) -> None:
+    def _go_on(self) -> None:
+        """Something came out of flight: when all has, what was refused goes again, here or elsewhere."""
         stream = self._stream
-        match answer:
-            case Stored(ids, offsets, timestamps):
-                if not len(ids) == len(offsets) == len(timestamps):
-                    raise MalformedFrame("receipts whose columns are not of the same length")
-                for sent_id, offset, timestamp in zip(ids, offsets, timestamps, strict=True):
-                    stream.stored(sent_id, offset, timestamp)
-                self._roster.succeeded()
-                self._backoff.reset()
-            case StoredInPart(sent_id, repeated, offset, timestamp):
-                stream.stored_in_part(sent_id, repeated, offset, timestamp)
-            case Repeated(sent_id, known_offset, known_timestamp):
-                stream.repeated(sent_id, known_offset, known_timestamp)
-            case Unknown(sent_id):
-                stream.unknown(sent_id)
-            case Gap(sent_id, expected):
-                stream.gap(sent_id, expected)
-            case Broken(sent_id):
-                stream.broken(sent_id)
-            case Invalid(sent_id, reason):
-                stream.refuse(sent_id, InvalidSubmission(reason))
-            case Misplaced(sent_id, buckets):
-                stream.refuse(sent_id, BucketsChanged(buckets))
-            case Expired(sent_id):
-                stream.retry(sent_id, DeadlinePassed(self._settings.timeout_s))
-            case Busy(sent_id):
-                stream.retry(sent_id, Overloaded("the leader had no room for it until its deadline"))
-            case NotLeader(sent_id, _, address, epoch):
-                self._roster.name(address, epoch)
-                self._is_leaving = True
-                stream.retry(sent_id, NotReachable(self._roster.problem))
-            case _:
-                assert_never(answer)
+        if stream.flight:
+            self._flush()
+        elif self._is_leaving:
+            self._leave()
+        elif stream.refused:
+            stream.rewind()
+            if self._pause is None:
+                self._pause = self._loop.call_later(self._backoff.next_s(), self._resume)
+        else:
+            self._flush()
 
     def _resume(self) -> None:
         self._pause = None
@@ -188,7 +154,7 @@ class Courier:
                 await link.ready
             if not link.is_lost:
                 self._use(link, epoch)
-        except (OSError, WireError) as error:  # a timeout is an OSError too
+        except (OSError, WireError, UnicodeError) as error:  # a timeout is an OSError, a bad name a UnicodeError
             self._roster.failed(address, error)
         finally:
             if link is not self._link:
@@ -223,12 +189,11 @@ class Courier:
         self._ticking = None
         absent: NotStored | None = None if self._link is not None else NotReachable(self._roster.problem)
         stream.expire(now, absent)
-        silent = stream.connection and stream.flight and now - self._heard > self._settings.silence_s
-        if silent and self._link is not None:
-            self._leave()
-        elif stream.refused and not stream.flight:
-            stream.rewind()
-            self._flush()
+        if self._link is not None:
+            is_silent = stream.flight and now - self._heard > self._settings.silence_s
+            if is_silent and stream.connection and stream.ended is None:
+                self._leave()
+            else:
+                self._go_on()
         if not stream.is_idle:
-            self._flush()
             self._ticking = self._loop.call_later(self._settings.tick_s, self._tick)

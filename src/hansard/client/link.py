@@ -12,6 +12,8 @@ from hansard.wire.handshake import Hello, Role, agreed_version, greeting, unders
 from hansard.wire.submission import Answer, Submit
 
 HELLO: Final = Hello(Role.CLIENT)
+WRITE_BYTES_MAX: Final = 1 << 20
+"""In the transport's buffer: beyond it the client holds back, and what comes gathers into larger batches."""
 
 
 class Link(asyncio.BufferedProtocol):
@@ -50,6 +52,7 @@ class Link(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(WRITE_BYTES_MAX)
         self._transport.writelines(greeting(HELLO))
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 (the reader knows better how much is to come)

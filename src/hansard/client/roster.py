@@ -40,7 +40,6 @@ class Roster:
     def name(self, address: str | None, epoch: int) -> None:
         """Somebody said that another participant leads: that one, if it is known."""
         self.problem = "no participant said that it leads"
-        self._named = None
         if address is not None:
             try:
                 split_address(address)

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from hansard.batch import BATCH_BYTES_MAX, CHANGES_MAX
+from hansard.wire.frame import FRAME_BYTES_MAX
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -27,6 +28,9 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise ValueError(f"every setting is above zero: {self}")
         if self.batch_changes > CHANGES_MAX or self.batch_bytes > BATCH_BYTES_MAX // 2:
             raise ValueError(f"a batch has at most {CHANGES_MAX} changes and {BATCH_BYTES_MAX // 2} bytes here: {self}")
+
+        if self.window_batches > 10_000 or self.window_bytes > FRAME_BYTES_MAX // 2:
+            raise ValueError(f"a window has at most 10000 batches and {FRAME_BYTES_MAX // 2} bytes: {self}")
 
     @property
     def tick_s(self) -> float:

@@ -43,13 +43,34 @@ stored; when the connection is lost, what is in flight has an unknown outcome.
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import assert_never
+
+from hansard.wire.errors import MalformedFrame
+from hansard.wire.submission import (
+    Answer,
+    Broken,
+    Busy,
+    Expired,
+    Gap,
+    Invalid,
+    Misplaced,
+    NotLeader,
+    Repeated,
+    Stored,
+    StoredInPart,
+    Unknown,
+)
 
 from .errors import (
+    BucketsChanged,
     ClientError,
     ConnectionTaken,
     DeadlinePassed,
+    InvalidSubmission,
+    NotReachable,
     NotStored,
     OutcomeUnknown,
+    Overloaded,
     SeriesGap,
     StreamBroken,
     StreamEnded,
@@ -148,11 +169,41 @@ class Stream:
 
     # Answers. Those to attempts that were given up are late, and tell nobody anything.
 
-    def stored(self, sent_id: int, offset: int, timestamp: int) -> None:
+    def answered(self, answer: Answer) -> None:
+        match answer:
+            case Stored(ids, offsets, timestamps):
+                if not len(ids) == len(offsets) == len(timestamps):
+                    raise MalformedFrame("receipts whose columns are not of the same length")
+                for sent_id, offset, timestamp in zip(ids, offsets, timestamps, strict=True):
+                    self._stored(sent_id, offset, timestamp)
+            case StoredInPart(sent_id, repeated, offset, timestamp):
+                self._stored_in_part(sent_id, repeated, offset, timestamp)
+            case Repeated(sent_id, known_offset, known_timestamp):
+                self._repeated(sent_id, known_offset, known_timestamp)
+            case Unknown(sent_id):
+                self._unknown(sent_id)
+            case Gap(sent_id, expected):
+                self._gap(sent_id, expected)
+            case Broken(sent_id):
+                self._broken(sent_id)
+            case Invalid(sent_id, reason):
+                self._refuse(sent_id, InvalidSubmission(reason))
+            case Misplaced(sent_id, buckets):
+                self._refuse(sent_id, BucketsChanged(buckets))
+            case Expired(sent_id):
+                self._retry(sent_id, DeadlinePassed(self._settings.timeout_s))
+            case Busy(sent_id):
+                self._retry(sent_id, Overloaded("the leader had no room for it until its deadline"))
+            case NotLeader(sent_id, _, _, _):
+                self._retry(sent_id, NotReachable("no participant said that it leads"))
+            case _:
+                assert_never(answer)
+
+    def _stored(self, sent_id: int, offset: int, timestamp: int) -> None:
         if submission := self._landed(sent_id):
             submission.stored(Receipts(self.bucket, submission.change_count, offset, timestamp))
 
-    def repeated(self, sent_id: int, offset: int | None, timestamp: int | None) -> None:
+    def _repeated(self, sent_id: int, offset: int | None, timestamp: int | None) -> None:
         submission = self._landed(sent_id)
         if submission is None:
             return
@@ -162,7 +213,7 @@ class Stream:
             return
         submission.stored(Receipts(self.bucket, submission.change_count, offset, timestamp))
 
-    def stored_in_part(self, sent_id: int, repeated: int, offset: int, timestamp: int) -> None:
+    def _stored_in_part(self, sent_id: int, repeated: int, offset: int, timestamp: int) -> None:
         submission = self._landed(sent_id)
         if submission is None:
             return
@@ -176,13 +227,13 @@ class Stream:
         """The bucket has something under our numbers though no attempt of ours can have stored it."""
         return not submission.doubt and not self.by_caller
 
-    def retry(self, sent_id: int, refusal: NotStored) -> None:
+    def _retry(self, sent_id: int, refusal: NotStored) -> None:
         """Certainly not stored by this attempt, and it may be tried again."""
         if submission := self._landed(sent_id):
             submission.refusal = refusal
             self._turn_back(submission)
 
-    def unknown(self, sent_id: int) -> None:
+    def _unknown(self, sent_id: int) -> None:
         """Journalled, and may yet turn up."""
         if submission := self._landed(sent_id):
             submission.doubt = True
@@ -191,7 +242,7 @@ class Stream:
             else:
                 submission.failed(OutcomeUnknown("the leader changed, or not all members had stored it in time"))
 
-    def gap(self, sent_id: int, expected: int) -> None:
+    def _gap(self, sent_id: int, expected: int) -> None:
         submission = self._landed(sent_id)
         if submission is None:
             return
@@ -203,12 +254,12 @@ class Stream:
         if not self.by_caller:
             self._end(f"the bucket has nothing of it after series {expected}")
 
-    def broken(self, sent_id: int) -> None:
+    def _broken(self, sent_id: int) -> None:
         if submission := self._landed(sent_id):
             self._give_up(submission, StreamBroken(self.connection))
             self._end("the bucket has forgotten it")
 
-    def refuse(self, sent_id: int, error: NotStored) -> None:
+    def _refuse(self, sent_id: int, error: NotStored) -> None:
         """Certainly not stored by this attempt, and another would be of no use."""
         if submission := self._landed(sent_id):
             self._give_up(submission, error)
