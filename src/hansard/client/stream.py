@@ -247,7 +247,7 @@ class Stream:
         if submission is None:
             return
         stepped_over = submission.previous != submission.sent_previous
-        if stepped_over or any(other.order < submission.order for other in self.unsettled()):
+        if self.ended is not None or stepped_over or any(other.order < submission.order for other in self.unsettled()):
             self._turn_back(submission)
             return
         self._give_up(submission, SeriesGap(expected))
