@@ -1,14 +1,16 @@
-"""A single change is verified in its own way, which never takes what the general one refuses."""
+"""A single change is built and verified in its own way, which takes nothing that the general one refuses."""
 
 import struct
 from collections import Counter
 from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
 
 import pytest
 
-from hansard.batch import HEADER_BYTES, Batch, Flag, build, key_hash, merge, reopen, select
+from hansard.batch import HEADER_BYTES, Batch, BatchError, Flag, build, key_hash, merge, reopen, select
 from hansard.batch.limits import KEY_BYTES_MAX, TAG_BYTES_MAX, TAGS_PER_CHANGE_MAX, VALUE_BYTES_MAX
-from hansard.batch.single import is_sound
+from hansard.batch.single import built, is_sound
 from tests.batch.agreement import BYTES, agreed, case
 from tests.batch.sealing import with_body, with_bytes
 
@@ -108,3 +110,77 @@ MANY = [b"%d" % number for number in range(TAGS_PER_CHANGE_MAX + 1)]
 )
 def test_both_ways_agree_at_the_limits(outcome: str, raw: bytes) -> None:
     assert agreed(raw) == outcome
+
+
+class Whole(NamedTuple):
+    """A number that is no int, as numpy's are: with one of these everything is built in the general way."""
+
+    number: int
+
+    def __index__(self) -> int:
+        return self.number
+
+
+KEYS = (None, "", "k", "größe", b"", b"key", b"\xff", bytes(8), "k" * KEY_BYTES_MAX)
+VALUES = (None, "", "v", "東京", b"", b"value", b"v" * 256, bytearray(b"v"), memoryview(b"v"))
+ROWS: tuple[Sequence[str], ...] = (
+    [],
+    (),
+    ["a"],
+    ("a", "b"),
+    ["größe", "東京"],
+    ["a", "a"],
+    ["t" * TAG_BYTES_MAX],
+    [str(n) for n in range(64)],
+)
+BAD_TEXTS = (5, "\ud800", ["v"], b"k" * (KEY_BYTES_MAX + 1))
+BAD_ROWS = (
+    None,
+    "tag",
+    {"tag"},
+    [None],
+    [b"tag"],
+    [["tag"]],
+    [""],
+    ["\ud800"],
+    ["ä" * 129],
+    [str(n) for n in range(65)],
+)
+NUMBERS = (0, 1, 5, 1 << 40, (1 << 63) - 1)
+BAD_NUMBERS = (-1, -2, 1 << 63)
+
+
+def arguments(random: Random) -> tuple[list[object], list[object], list[object] | None, list[int]]:
+    """What a caller may pass for one change: mostly what makes sense, and now and then one thing that does not."""
+    key, value, row = random.choice(KEYS), random.choice(VALUES), random.choice(ROWS)
+    first = random.choice(NUMBERS[:-1])
+    numbers = [random.choice(NUMBERS[1:]), first, random.randrange(-1, first)] if random.randrange(4) else [0, 0, -1]
+    keys: list[object] = [key if random.randrange(12) else random.choice(BAD_TEXTS)]
+    values: list[object] = [value if random.randrange(12) else random.choice(BAD_TEXTS)]
+    rows: list[object] = [row if random.randrange(12) else random.choice(BAD_ROWS)]
+    if not random.randrange(12):
+        numbers[random.randrange(3)] = random.choice(NUMBERS + BAD_NUMBERS)
+    if not random.randrange(30):
+        random.choice((keys, rows)).append("more")
+    return keys, values, rows if random.randrange(5) else None, numbers
+
+
+def built_by(keys: object, values: object, tags: object, numbers: Sequence[object]) -> bytes | str:
+    connection, first, previous = numbers
+    try:
+        batch = build(keys, values, tags, connection=connection, first_series=first, previous_series=previous)  # type: ignore[arg-type]
+    except BatchError as refused:
+        return f"{type(refused).__name__}: {refused}"
+    assert type(batch.header.connection) is int
+    return batch.to_bytes()
+
+
+def test_both_ways_build_the_very_same_bytes_or_refuse_alike() -> None:
+    random, kinds = Random(1), Counter[str]()
+    for _ in range(5000):
+        keys, values, tags, numbers = arguments(random)
+        made = built_by(keys, values, tags, numbers)
+        assert made == built_by(keys, values, tags, [Whole(number) for number in numbers])
+        by_itself = built(keys, values, tags, *numbers) is not None
+        kinds["by itself" if by_itself else "refused" if isinstance(made, str) else "in the general way"] += 1
+    assert all(kinds[kind] > 500 for kind in ("by itself", "refused", "in the general way"))

@@ -268,12 +268,9 @@ def _fixed(vector: NDArray[Scalar]) -> NDArray[Scalar]:
 
 def assemble(header: Header, body: Buffer) -> Batch:
     """A batch of a header and a new body, of which it gets the length and the checksums here."""
-    flags = header.flags
-    head = header._replace(
-        body_length=len(body),
-        raw_length=header.raw_length if flags & Flag.COMPRESSED else len(body),
-        body_crc=crc32c(body),
-    ).packed()
+    length = len(body)
+    raw_length = header.raw_length if header.flags & Flag.COMPRESSED else length
+    head = header.packed_for(length, raw_length, crc32c(body))
     return Batch(unpack(head), head, body)
 
 

@@ -17,6 +17,7 @@ from .header import HEADER_BYTES, Buffer
 from .keyhash import key_hashes
 from .limits import KEY_BYTES_MAX, TAG_BYTES_MAX, TAGS_PER_CHANGE_MAX, VALUE_BYTES_MAX
 from .numbering import NO_SERIES, client_problem, series_problem, timestamps_problem
+from .single import built
 
 Text = bytes | str
 """Keys and values are bytes; a str stands for its UTF-8."""
@@ -40,6 +41,10 @@ def build(
     changes are several clients', `timestamps` where they are not the leader's to fill in, as for an import.
     """
     change_count = len(values)
+    if change_count == 1 and series is connections is timestamps is None:
+        batch = built(keys, values, tags, connection, first_series, previous_series)
+        if batch is not None:
+            return batch
     for field, column in (
         ("keys", keys),
         ("tags", tags),

@@ -1,25 +1,27 @@
-"""Batches of one change, as most clients send them, read without vectors.
+"""Batches of one change, as most clients send them, without vectors.
 
 A vector of one element costs as much to make as one of a thousand, and a batch needs a dozen of them. What is here
 does the same work on plain numbers, for the common shape only: everything else goes the general way.
 
-What is verified here is never refused here. Whatever is not recognized as good is left to the general way, which
-accepts it or names the reason. So no refusal is worded twice, and the only mistake that can be made here is to take
-too much; tests/batch/test_single.py looks for that.
+Nothing is refused here. Whatever is not recognized as good is left to the general way, which accepts it or names the
+reason. So no refusal is worded twice, and the only mistake that can be made here is to take too much;
+tests/batch/test_single.py looks for that.
 """
 
 import struct
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final
 
 import numpy as np
 
-from .batch import Batch, Mask
-from .columns import Blobs, Columns, Tags, check_size, counted_ends
+from .batch import Batch, Mask, assemble
+from .columns import EMPTY_HEADER, Blobs, Columns, Tags, check_size, counted_ends
 from .header import HEADER_BYTES, Buffer, Flag
 from .keyhash import key_hash
+from .layout import padding
 from .limits import KEY_BYTES_MAX, TAG_BYTES_MAX, TAGS_PER_CHANGE_MAX, VALUE_BYTES_MAX
+from .numbering import client_problem
 
 _COLUMNS = struct.Struct("<q6i")
 """The hash, then begin and end of the key, the value and the tags: all that comes before the tag codes."""
@@ -34,6 +36,8 @@ _CODES: Final = tuple(range(TAGS_PER_CHANGE_MAX))
 
 _NUMBERS: Final = [struct.Struct(f"<{count}i") for count in range(2 * TAGS_PER_CHANGE_MAX + 2)]
 """So many numbers: the codes of a change's tags and the ends of their names are read together."""
+
+_NO_TAGS: Final = ((),)
 
 _PADDING_MAX: Final = bytes(7)
 
@@ -95,6 +99,88 @@ def _names_length(raw: Buffer, names: int, tag_count: int) -> int:
     except UnicodeDecodeError:
         return -1
     return ends[-1] if len(tags) == tag_count else -1  # otherwise one is empty, too long, or there twice
+
+
+def built(
+    keys: Sequence[object],
+    values: Sequence[object],
+    tags: Sequence[object] | None,
+    connection: int,
+    first_series: int,
+    previous_series: int,
+) -> Batch | None:
+    """The batch of the one change in these columns; None for an uncommon shape, and for what no batch can hold."""
+    if len(keys) != 1 or (tags is not None and len(tags) != 1):
+        return None
+    if not (type(connection) is type(first_series) is type(previous_series) is int):
+        return None
+    (key,), (value,), (row,) = keys, values, _NO_TAGS if tags is None else tags
+    key_bytes, value_bytes, names = _encoded(key), _encoded(value), _encoded_tags(row)
+    if key_bytes is None or value_bytes is None or names is None:
+        return None
+    problem = client_problem(
+        connection=connection,
+        first_series=first_series,
+        previous_series=previous_series,
+        change_count=1,
+        series_column=False,
+        connections_column=False,
+    )
+    if problem or len(key_bytes) > KEY_BYTES_MAX or len(value_bytes) > VALUE_BYTES_MAX:
+        return None
+    flags = (Flag.NULL_KEYS if key is None else 0) | (Flag.NULL_VALUES if value is None else 0)
+    header = EMPTY_HEADER._replace(
+        flags=flags,
+        change_count=1,
+        span=1,
+        tag_names=len(names),
+        tag_codes=len(names),
+        connection=connection,
+        first_series=first_series,
+        previous_series=previous_series,
+    )
+    hash_ = key_hash(None if key is None else key_bytes)
+    return assemble(header, _body(flags, hash_, names, key_bytes, value_bytes))
+
+
+def _body(flags: int, hash_: int, names: Sequence[bytes], key: bytes, value: bytes) -> bytes:
+    tag_count = len(names)
+    ends = [*accumulate(map(len, names), initial=0)]
+    length = _names_position(flags, tag_count, tag_count) + ends[-1] + len(key) + len(value)
+    return b"".join(
+        (
+            _COLUMNS.pack(hash_, 0, len(key), 0, len(value), 0, tag_count),
+            _NUMBERS[2 * tag_count + 1].pack(*_CODES[:tag_count], *ends),
+            bytes(flags.bit_count()),  # a bitmap for each flag, and nothing is there
+            *names,
+            key,
+            value,
+            bytes(padding(length)),
+        )
+    )
+
+
+def _encoded(text: object) -> bytes | None:
+    """A missing text has no bytes; None is for what is neither that nor one of the two usual types."""
+    if type(text) is bytes:
+        return text
+    if type(text) is str:
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            return None
+    return b"" if text is None else None
+
+
+def _encoded_tags(tags: object) -> list[bytes] | None:
+    """The dictionary of a change that carries each of its tags once; None where these are no such tags."""
+    if (type(tags) is not list and type(tags) is not tuple) or len(tags) > TAGS_PER_CHANGE_MAX:
+        return None
+    try:
+        names = [tag.encode() for tag in tags if type(tag) is str]
+    except UnicodeEncodeError:
+        return None
+    return names if len({name for name in names if 0 < len(name) <= TAG_BYTES_MAX}) == len(tags) else None
 
 
 def joined(batches: Sequence[Batch], flags: int) -> Columns:
