@@ -19,6 +19,7 @@ VALUE_BYTES: Final = 256
 RUNS: Final = 300
 RUN_SECONDS: Final = 0.001
 OPENED: Final = 20
+MERGED: Final = 32
 
 
 def best_us(work: Callable[[], object]) -> float:
@@ -58,7 +59,7 @@ def columns(count: int) -> Columns:
 
 def measure() -> list[Row]:
     batch = build(*columns(CHANGES), connection=5)
-    return [*building(), *verifying(batch), *opening(), *reading(batch), *merging()]
+    return [*building(), *verifying(batch), *opening(), *reading(batch), *merging(), *singles()]
 
 
 def building() -> list[Row]:
@@ -109,6 +110,26 @@ def merging() -> list[Row]:
     ]
     each = best_us(lambda: merge([trust(single) for single in singles])) / CHANGES
     return [_figure("opening and merging batches of one change, for each", each)]
+
+
+def singles() -> list[Row]:
+    """What each change costs whose client sends it alone, from its client to the leader's log."""
+    keys, values, tags = columns(MERGED)
+    batches = [
+        build([key], [value], [own], connection=number)
+        for number, (key, value, own) in enumerate(zip(keys, values, tags, strict=True), start=1)
+    ]
+    raw = batches[0].to_bytes()
+    received = [verify(batch.to_bytes()) for batch in batches]
+    built = best_us(lambda: build(keys[:1], values[:1], tags[:1], connection=5, first_series=7, previous_series=6))
+    stamped = best_us(lambda: batches[0].stamped(epoch=1, base_offset=2, timestamp=3))
+    return [
+        _figure("one change: building", built),
+        _figure("one change: verifying, key hash too", best_us(lambda: verify(raw))),
+        _figure("one change: reopening", best_us(lambda: reopen(raw))),
+        _figure("one change: stamping", stamped),
+        _figure(f"one change: merging with {MERGED - 1} others", best_us(lambda: merge(received)) / MERGED),
+    ]
 
 
 def _rate(claim: str, us: float, target_millions: float) -> Row:
