@@ -13,10 +13,11 @@ from typing import Any, Self
 import uvloop
 
 from hansard.batch import Batch, check_header, verify
+from hansard.client import AsyncClient, Settings
 from hansard.wire.codec import Codec
 from hansard.wire.frame import Frame, FrameReader
 from hansard.wire.handshake import Hello, Role, greeting, understood
-from hansard.wire.submission import Answer, Broken, Gap, Repeated, Stored, StoredInPart, Submit
+from hansard.wire.submission import Answer, Gap, NotLeader, Repeated, Stored, StoredInPart, Submit
 
 TIMEOUT_S = 20.0
 """For what must happen: a test that waits so long has failed."""
@@ -92,6 +93,18 @@ class Bucket:
         return Stored([submit.id], [offset], [TIMESTAMP])
 
 
+STREAM, NOBODYS = 7, 0
+"""Connection numbers, of a client with a stream and of one without."""
+QUICK = Settings(backoff_min_s=0.001, backoff_max_s=0.01, answer_grace_s=0.02)
+
+
+async def connected(
+    *participants: "FakeParticipant", connection: int, timeout_s: float = 10.0, settings: Settings = QUICK
+) -> AsyncClient:
+    addresses = [participant.address for participant in participants]
+    return await AsyncClient.connect(addresses, connection=connection, timeout_s=timeout_s, settings=settings)
+
+
 class Hangup(Exception):
     """A script raises it to end the connection: nothing of the frame is answered."""
 
@@ -109,8 +122,8 @@ def say(answer: Callable[[int], Answer]) -> Step:
     return lambda submit, _: answer(submit.id)
 
 
-def say_broken(submit: Submit, _: Bucket) -> Answer:
-    return Broken(submit.id)
+def say_nobody_leads(submit: Submit, _: Bucket) -> Answer:
+    return NotLeader(submit.id, None, None, 1)
 
 
 def ignore(_: Submit, __: Bucket) -> None:

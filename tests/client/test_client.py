@@ -216,7 +216,7 @@ def test_waiting_for_room_ends_at_the_deadline(loop: Loop) -> None:
             FakeParticipant(otherwise=ignore) as leader,
             await AsyncClient.connect([leader.address], timeout_s=0.2, settings=settings) as client,
         ):
-            tasks = [asyncio.ensure_future(client.submit("k", str(n))) for n in range(3)]
+            tasks = [asyncio.ensure_future(client.submit("k", str(n))) for n in range(6)]
             outcomes = await asyncio.gather(*tasks, return_exceptions=True)
             assert isinstance(outcomes[0], OutcomeUnknown)
             assert any(isinstance(outcome, Overloaded) for outcome in outcomes)
