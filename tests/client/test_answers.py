@@ -113,6 +113,21 @@ def test_a_stream_goes_elsewhere_when_nothing_is_heard(loop: Loop) -> None:
     run(test(), loop)
 
 
+def test_without_a_stream_a_silent_participant_is_left_when_nobody_waits_for_it(loop: Loop) -> None:
+    async def test() -> None:
+        async with (
+            FakeParticipant(otherwise=ignore) as dead,
+            FakeParticipant() as leader,
+            await connected(dead, leader, connection=NOBODYS, timeout_s=SHORT_S) as client,
+        ):
+            with pytest.raises(OutcomeUnknown):
+                await client.submit("k", "a")
+            assert await client.submit("k", "b") == Receipt(0, 0, TIMESTAMP)
+            assert len(dead.submits) == 1 and leader.bucket.values == [b"b"]
+
+    run(test(), loop)
+
+
 # What it sends again.
 
 

@@ -4,8 +4,9 @@ What is to be sent, in which order, and what an answer means for it is the strea
 turn of the loop in which something was submitted, when an answer makes room in the window, when the transport can take
 more, when a pause after a refusal is over.
 
-A connection is left when another participant leads, when it breaks, and, with a stream, when nothing is heard over it
-for a while. Nobody is connected to while there is nothing to send.
+A connection is left when another participant leads, when it breaks, and when nothing is heard over it for a while: with
+a stream at once, and everything is sent again elsewhere; without one as soon as nothing is in flight. Nobody is
+connected to while there is nothing to send.
 """
 
 import asyncio
@@ -39,6 +40,8 @@ class Courier:
         self._pause: asyncio.TimerHandle | None = None
         self._heard = 0.0
         """When the last answer came, or what is in flight was sent."""
+        self._unwritten = 0
+        """Bytes in the transport's buffer when it was last looked at."""
         self._flush_planned = False
         self._ticking: asyncio.TimerHandle | None = None
         self._wanted = asyncio.Event()
@@ -183,6 +186,12 @@ class Courier:
 
     # Time.
 
+    def _is_silent(self, link: Link, now: float) -> bool:
+        """Neither has anything been heard for a while, nor has the other side taken anything of what it was sent."""
+        if link.unwritten != self._unwritten:
+            self._unwritten, self._heard = link.unwritten, now
+        return now - self._heard > self._settings.silence_s
+
     def _tick(self) -> None:
         """Looks at what has waited for too long, as long as anything waits."""
         stream, now = self._stream, self._loop.time()
@@ -190,10 +199,11 @@ class Courier:
         absent: NotStored | None = None if self._link is not None else NotReachable(self._roster.problem)
         stream.expire(now, absent)
         if self._link is not None:
-            is_silent = stream.flight and now - self._heard > self._settings.silence_s
-            if is_silent and stream.connection and stream.ended is None:
+            if not stream.flight or not self._is_silent(self._link, now):
+                self._go_on()
+            elif stream.connection and stream.ended is None:
                 self._leave()
             else:
-                self._go_on()
+                self._is_leaving = True  # nothing more is sent here, and who waits for an answer goes on waiting
         if not stream.is_idle:
             self._ticking = self._loop.call_later(self._settings.tick_s, self._tick)

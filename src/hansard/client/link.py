@@ -39,6 +39,11 @@ class Link(asyncio.BufferedProtocol):
     def is_lost(self) -> bool:
         return self._transport is None
 
+    @property
+    def unwritten(self) -> int:
+        """Bytes that wait for the other side to take them."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
     def send(self, submits: Sequence[Submit]) -> None:
         assert self._transport is not None
         self._transport.writelines(self._codec.encode(submits))
