@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import uvloop
 
-from hansard.batch import Batch, check_header, verify
+from hansard.batch import Batch, verify_at
 from hansard.client import AsyncClient, Settings
 from hansard.wire.codec import Codec
 from hansard.wire.frame import Frame, FrameReader
@@ -49,11 +49,6 @@ async def until(condition: Callable[[], bool]) -> None:
     """The test's own deadline bounds it."""
     while not condition():  # noqa: ASYNC110 (what is waited for has no event of its own)
         await asyncio.sleep(0.001)
-
-
-def opened(payload: memoryview, position: int) -> Batch:
-    """A batch from outside, with others behind it."""
-    return verify(payload[position : position + check_header(payload, position).length])
 
 
 class Bucket:
@@ -156,7 +151,7 @@ class FakeParticipant:
         self.is_reading = asyncio.Event()
         self.is_reading.set()
         self._writers: set[asyncio.StreamWriter] = set()
-        self._codec: Codec[Submit | Answer] = Codec(Submit, opened)
+        self._codec: Codec[Submit | Answer] = Codec(Submit, verify_at)
 
     async def __aenter__(self) -> Self:
         await self._listen(0)

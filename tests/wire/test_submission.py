@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from hansard.batch import Batch, build, check_header, verify
+from hansard.batch import build, verify_at
 from hansard.wire.codec import Codec
 from hansard.wire.errors import MalformedFrame
 from hansard.wire.frame import FrameReader, pack
@@ -40,17 +40,12 @@ ANSWERS: list[Answer] = [
 ]
 
 
-def opened(payload: memoryview, position: int) -> Batch:
-    """A batch from outside, with others behind it."""
-    return verify(payload[position : position + check_header(payload, position).length])
-
-
 def submissions() -> Codec[Submit]:
-    return Codec(Submit, opened)
+    return Codec(Submit, verify_at)
 
 
 def answers() -> Codec[Answer]:
-    return Codec(Answer, opened)
+    return Codec(Answer, verify_at)
 
 
 def test_submissions_come_out_as_they_went_in() -> None:
