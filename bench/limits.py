@@ -94,7 +94,8 @@ def echo(port: int) -> None:
 
 
 def rows(folder: Path, seconds: float = SECONDS) -> list[Row]:
-    found = []
+    busy = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    found = [_row("load of the machine when this began", busy)]
     for processes, name in ((1, "one process"), (3, "three processes at once")):
         figures = syncs_at_once(folder, processes, seconds)
         rate = sum(each.rate for each in figures)

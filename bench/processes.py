@@ -1,18 +1,20 @@
 """The processes that a measurement starts: told apart by what they write, and ended with it, whatever happens."""
 
+import random
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Final, Self
 
 ROOT: Final = Path(__file__).parent.parent
 READY: Final = "ready"
-START_S: Final = 30.0
-STOP_S: Final = 5.0
+PORTS: Final = range(10_000, 32_768)
+START_S: Final = 60.0
+STOP_S: Final = 10.0
 
 
 class NotStarted(Exception):
@@ -38,9 +40,8 @@ class Children:
         ended = [name for name, process in self._running.items() if process.poll() is not None]
         self.stop()
         if error is not None:
-            for name in self._running:
-                how = "had ended" if name in ended else "was running"
-                error.add_note(f"{name} {how}, and said: {self._complaints(name)}")
+            for name in ended:
+                error.add_note(f"{name} had ended before: {self._complaints(name)}")
 
     def start(self, name: str, command: Sequence[str]) -> None:
         """What it writes is kept under its name as long as the block lasts."""
@@ -114,9 +115,12 @@ def ended_by_signal() -> Iterator[None]:
 
 
 def free_ports(count: int) -> list[int]:
-    """On loopback, all different. Nothing holds them for us: another process may be faster."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+    """On loopback, all different. Nothing holds them for us, so they are not of those that connections are given."""
+    ports: list[int] = []
+    for port in random.sample(PORTS, len(PORTS)):
+        with socket.socket() as each, suppress(OSError):
+            each.bind(("127.0.0.1", port))
+            ports.append(port)
+        if len(ports) == count:
+            return ports
+    raise NotStarted("nothing", f"there are no {count} free ports")

@@ -101,7 +101,7 @@ class Frames(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._connected(cast(asyncio.Transport, transport))
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+    def get_buffer(self, _sizehint: int) -> memoryview:
         return self._view[self._end :]
 
     def buffer_updated(self, nbytes: int) -> None:

@@ -94,7 +94,7 @@ class Streams(asyncio.BufferedProtocol):
 
     # What the loop calls.
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+    def get_buffer(self, _sizehint: int) -> memoryview:
         return self._reader.room()
 
     def buffer_updated(self, nbytes: int) -> None:

@@ -46,30 +46,30 @@ class Program:
         self._batches = await AsyncClient.connect(addresses, connection=BATCHES)
 
     async def run(self, load: Load) -> Figures:
-        offsets: list[int] = []
+        offsets: dict[int, int] = {}
         if load.changes == 1:
             figures = await self._run_singles(load, offsets)
         else:
             figures = await self._run_batches(load, offsets)
         assert len(offsets) * load.changes == figures.changes
-        offsets.sort()
-        assert all(b - a >= load.changes for a, b in pairwise(offsets)), "a shared offset"
+        in_order = [offsets[number] for number in range(len(offsets))]
+        assert all(b - a >= load.changes for a, b in pairwise(in_order)), "not stored in order, each by itself"
         return figures
 
-    async def _run_singles(self, load: Load, offsets: list[int]) -> Figures:
+    async def _run_singles(self, load: Load, offsets: dict[int, int]) -> Figures:
         client = self._singles
         assert client is not None
         (change,) = self._batch_of(1).changes()
         key, value, tags = change.key, change.value, change.tags
 
-        async def submit(_: int) -> None:
+        async def submit(number: int) -> None:
             receipt = await client.submit(key, value, tags)
             assert receipt.offset is not None
-            offsets.append(receipt.offset)
+            offsets[number] = receipt.offset
 
         return await closed_loop(load, submit)
 
-    async def _run_batches(self, load: Load, offsets: list[int]) -> Figures:
+    async def _run_batches(self, load: Load, offsets: dict[int, int]) -> Figures:
         client = self._batches
         assert client is not None
         body = self._batch_of(load.changes)
@@ -80,7 +80,7 @@ class Program:
             header = body.header._replace(connection=BATCHES, first_series=first, previous_series=first - 1)
             receipts = await client.submit_batch(Batch(header, header.packed(), body.body))
             assert receipts.offset is not None
-            offsets.append(receipts.offset)
+            offsets[number] = receipts.offset
 
         figures = await closed_loop(load, submit)
         self._next_series += figures.changes
