@@ -29,6 +29,7 @@ class Phase(Enum):
 
 class Leader:
     __slots__ = (
+        "counted",
         "effects",
         "expanded",
         "expansion_end",
@@ -54,15 +55,12 @@ class Leader:
         """Everything before it was in this log when the term began."""
         self.expanded = decree is not None and decree.expanded and decree.government.epoch == government.epoch
         """The newcomers count."""
+        self.counted = downstream(government, me, expanded=self.expanded)
+        """Whose acknowledgements, with this disk's own, make an entry committed. In a chain one stands for all."""
         self.expansion_end = ledger.end if self.expanded else 0
         """Where the expanded government's entry ends, or later."""
         self.reported_expansion = False
         self.relay: Relay | None = None
-
-    @property
-    def counted(self) -> tuple[NodeId, ...]:
-        """Whose acknowledgements, with this disk's own, make an entry committed. In a chain one stands for all."""
-        return downstream(self.government, self.me, expanded=self.expanded)
 
     def advance(self, now_us: int) -> None:
         """Go on as far as what is known by now allows, up to the report."""
@@ -110,6 +108,7 @@ class Leader:
         assert relay is not None
         if not self.expanded and all(self._close(relay.feeds[node]) for node in self.government.newcomers):
             self.expanded = True
+            self.counted = downstream(self.government, self.me, expanded=True)
             self._decree(wall_us)
             self.expansion_end = self.ledger.end
             old = relay.wedge

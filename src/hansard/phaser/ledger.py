@@ -292,12 +292,11 @@ class Ledger:
 
     def forget(self, needed: int) -> None:
         """Drop from memory what is committed and nobody needs; beyond a bound also what somebody does."""
-        tail = self.tail
+        tail, done = self.tail, min(self.commit_known, self.synced)
         while tail:
             offset, batch = next(iter(tail.items()))
-            if batch.header.end_offset > min(self.commit_known, self.synced):
-                break
-            if batch.header.end_offset > needed and self.tail_bytes <= self.settings.tail_bytes_max:
+            end = batch.header.end_offset
+            if end > done or (end > needed and self.tail_bytes <= self.settings.tail_bytes_max):
                 break
             del tail[offset]
             self.tail_bytes -= batch.length

@@ -154,18 +154,20 @@ class Phaser:
         if leading is not None:
             leading.advance(self.now_us)
             self._serve(leading)
+            relay = leading.relay
+            if relay is not None:
+                relay.pump()
+            ledger.flush()
         elif following is not None:
             ledger.commit()
-        relay = self.relay
-        if following is not None:
+            relay = following.relay
             following.pump()
-        elif relay is not None:
-            relay.pump()
-        ledger.flush()
-        if following is not None:
+            ledger.flush()
             following.answer()
-        needed = min([feed.through for feed in relay.feeds.values()], default=ledger.end) if relay else ledger.end
-        ledger.forget(needed)
+        else:
+            relay = None
+            ledger.flush()
+        ledger.forget(relay.needed_from() if relay is not None else ledger.end)
         if self.desk.backlog.pressure_changed():
             self.effects.append(Pressure(self.desk.backlog.pressed))
 

@@ -46,6 +46,10 @@ class Relay:
     def through(self, nodes: Iterable[NodeId]) -> list[int]:
         return [self.feeds[node].through for node in nodes]
 
+    def needed_from(self) -> int:
+        """The first offset that somebody further down does not have on disk; the end of the log if there is none."""
+        return min([feed.through for feed in self.feeds.values()], default=self.ledger.end)
+
     def _send(self, node: NodeId, message: Wedge | Append | Commit | Confirm | Part) -> None:
         self.effects.append(Send(node, message))
 

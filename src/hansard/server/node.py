@@ -124,9 +124,12 @@ class Node:
         return lambda frame: self._received(hello.node, frame)
 
     def _received(self, sender: NodeId, frame: Frame) -> None:
+        inboxes = self._inboxes
         for bucket, message in self._peer_codec.decode(frame):
-            if bucket in self._phasers:
-                self.happen(bucket, Received(sender, message))
+            inbox = inboxes.get(bucket)
+            if inbox is not None:
+                inbox.append(Received(sender, message))
+        self._plan()
 
     def _submit(self, asker: Asker, submit: wire.Submit) -> None:
         if submit.bucket not in self._phasers:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from hansard.batch import BATCH_BYTES_MAX
 
-from .errors import FrameTooLarge, MalformedFrame
+from .errors import FrameTooLarge, MalformedFrame, WireError
 
 PREFIX: Final = struct.Struct("<II")
 LENGTH_BYTES: Final = 4
@@ -36,7 +36,7 @@ class Frame(NamedTuple):
 
 
 def padding(header_length: int) -> int:
-    return -header_length % 8
+    return -header_length & 7
 
 
 def pack(header: bytes, payload: Sequence[Buffer]) -> list[Buffer]:
@@ -44,7 +44,7 @@ def pack(header: bytes, payload: Sequence[Buffer]) -> list[Buffer]:
     if len(header) > HEADER_BYTES_MAX:
         raise FrameTooLarge("header", len(header), HEADER_BYTES_MAX)
     pad = padding(len(header))
-    length = PREFIX.size - LENGTH_BYTES + len(header) + pad + sum(map(len, payload))
+    length = PREFIX.size - LENGTH_BYTES + len(header) + pad + sum([len(piece) for piece in payload])
     if length > FRAME_BYTES_MAX:
         raise FrameTooLarge("frame", length, FRAME_BYTES_MAX)
     return [b"".join((PREFIX.pack(length, len(header)), header, bytes(pad))), *payload]
@@ -58,10 +58,17 @@ class FrameReader:
     """
 
     def __init__(self) -> None:
-        self._buffer = bytearray(CHUNK_BYTES)
         self._start = 0
         """Of what is not yet a whole frame."""
         self._end = 0
+        self._needed = PREFIX.size
+        """Where the frame that has begun will end, or at least its prefix."""
+        self._use(bytearray(CHUNK_BYTES))
+
+    def _use(self, buffer: bytearray) -> None:
+        self._buffer = buffer
+        self._view = memoryview(buffer)
+        self._fixed = self._view.toreadonly()
 
     @property
     def waiting(self) -> int:
@@ -70,40 +77,37 @@ class FrameReader:
 
     def room(self) -> memoryview:
         """Where the next bytes are to be put; never empty."""
-        needed = self._needed()
-        if len(self._buffer) - self._start < needed or self._end == len(self._buffer):
-            buffer = bytearray(max(needed, CHUNK_BYTES))
-            waiting = self.waiting
-            buffer[:waiting] = memoryview(self._buffer)[self._start : self._end]
-            self._buffer, self._start, self._end = buffer, 0, waiting
-        return memoryview(self._buffer)[self._end :]
-
-    def _needed(self) -> int:
-        """Room for the frame that has begun, or for the beginning of one."""
-        if self.waiting < PREFIX.size:
-            return PREFIX.size
-        (length, _) = PREFIX.unpack_from(self._buffer, self._start)
-        return LENGTH_BYTES + int(length)
+        if self._needed > len(self._buffer):
+            waiting = self._view[self._start : self._end]
+            self._needed -= self._start
+            buffer = bytearray(max(self._needed, CHUNK_BYTES))
+            buffer[: len(waiting)] = waiting
+            self._use(buffer)
+            self._start, self._end = 0, len(waiting)
+        return self._view[self._end :]
 
     def filled(self, count: int) -> list[Frame]:
         """So many bytes were put there: the frames that are whole by now."""
-        self._end += count
-        assert self._end <= len(self._buffer)
+        buffer, fixed, start = self._buffer, self._fixed, self._start
+        end = self._end = self._end + count
+        assert end <= len(buffer)
         frames: list[Frame] = []
-        while self.waiting >= PREFIX.size:
-            length, header_length = PREFIX.unpack_from(self._buffer, self._start)
-            _check(length, header_length)
-            if self.waiting < LENGTH_BYTES + length:
+        while True:
+            self._needed = start + PREFIX.size
+            if self._needed > end:
                 break
-            frames.append(self._take(length, header_length))
+            length, header_length = PREFIX.unpack_from(buffer, start)
+            header = start + PREFIX.size
+            payload = header + header_length + padding(header_length)
+            stop = start + LENGTH_BYTES + length
+            if length > FRAME_BYTES_MAX or header_length > HEADER_BYTES_MAX or payload > stop:
+                raise _refusal(length, header_length)
+            if stop > end:
+                self._needed = stop
+                break
+            frames.append(Frame(fixed[header : header + header_length], fixed[payload:stop]))
+            self._start = start = stop
         return frames
-
-    def _take(self, length: int, header_length: int) -> Frame:
-        view = memoryview(self._buffer).toreadonly()
-        start = self._start + PREFIX.size
-        self._start += LENGTH_BYTES + length
-        body = start + header_length + padding(header_length)
-        return Frame(view[start : start + header_length], view[body : self._start])
 
     def feed(self, data: Buffer) -> list[Frame]:
         """For bytes that are already somewhere else."""
@@ -118,10 +122,9 @@ class FrameReader:
         return frames
 
 
-def _check(length: int, header_length: int) -> None:
+def _refusal(length: int, header_length: int) -> WireError:
     if length > FRAME_BYTES_MAX:
-        raise FrameTooLarge("frame", length, FRAME_BYTES_MAX)
+        return FrameTooLarge("frame", length, FRAME_BYTES_MAX)
     if header_length > HEADER_BYTES_MAX:
-        raise FrameTooLarge("header", header_length, HEADER_BYTES_MAX)
-    if PREFIX.size - LENGTH_BYTES + header_length + padding(header_length) > length:
-        raise MalformedFrame(f"a header of {header_length} bytes in a frame of {length}")
+        return FrameTooLarge("header", header_length, HEADER_BYTES_MAX)
+    return MalformedFrame(f"a header of {header_length} bytes in a frame of {length}")
