@@ -162,7 +162,7 @@ class Journal:
 
 def runs(writes: Sequence[Write]) -> list[list[Write]]:
     """Writes that the store does with one sync, whole or not at all."""
-    if all([isinstance(write, (Append, Note)) for write in writes]):
+    if all(isinstance(write, (Append, Note)) for write in writes):
         return [list(writes)]
     found: list[list[Write]] = []
     for grouped, run in groupby(writes, lambda write: isinstance(write, (Append, Note))):
