@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hansard.client import AsyncClient, NotReachable, OutcomeUnknown, Receipt
+from hansard.client import AsyncClient, NotReachable, OutcomeUnknown, Receipt, Settings
 from hansard.wire.handshake import Hello, Role
 from hansard.wire.submission import Answer, Busy, Expired, NotLeader, Repeated, Stored, Unknown
 from tests.client.fake import (
@@ -145,6 +145,24 @@ def test_what_is_refused_for_now_is_sent_again(loop: Loop, connection: int, refu
             assert sorted(leader.bucket.values, key=str) == sorted(expected, key=str)
             if connection:
                 assert leader.bucket.values == expected
+
+    run(test(), loop)
+
+
+def test_after_a_refusal_there_is_a_pause_for_what_comes_later_too(loop: Loop) -> None:
+    async def test() -> None:
+        settings = Settings(backoff_min_s=1, backoff_max_s=1)
+        async with (
+            FakeParticipant(say(Busy)) as leader,
+            await connected(leader, connection=STREAM, settings=settings) as client,
+        ):
+            tasks = [asyncio.ensure_future(client.submit("k", "a"))]
+            await until(lambda: client._courier._pause is not None)
+            tasks.append(asyncio.ensure_future(client.submit("k", "b")))
+            await until(lambda: client._courier._pause is None or len(leader.submits) > 1)
+            assert len(leader.submits) == 1
+            await asyncio.gather(*tasks)
+            assert leader.bucket.values == [b"a", b"b"]
 
     run(test(), loop)
 

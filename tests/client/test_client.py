@@ -134,6 +134,45 @@ def test_large_changes_are_cut_into_several_batches_and_one_beyond_the_cut_goes_
     run(test(), loop)
 
 
+def test_single_changes_are_cut_where_there_are_enough_of_them(loop: Loop) -> None:
+    async def test() -> None:
+        settings = Settings(batch_changes=10)
+        async with (
+            FakeParticipant() as leader,
+            await AsyncClient.connect([leader.address], connection=7, settings=settings) as client,
+        ):
+            await asyncio.gather(*[client.submit("k", str(n)) for n in range(25)])
+            assert [len(submit.batch) for submit in leader.submits] == [10, 10, 5] and leader.frames == [3]
+
+    run(test(), loop)
+
+
+def test_a_late_change_does_not_share_the_deadline_of_one_that_has_waited_for_long(loop: Loop) -> None:
+    held: list[Submit] = []
+
+    def hold(submit: Submit, _: Bucket) -> None:
+        held.append(submit)
+
+    async def test() -> None:
+        now = asyncio.get_running_loop().time
+        async with (
+            FakeParticipant(hold) as leader,
+            await AsyncClient.connect([leader.address], timeout_s=2, settings=Settings(window_batches=1)) as client,
+        ):
+            tasks = [asyncio.ensure_future(client.submit("k", "in flight"))]
+            await until(lambda: bool(held))
+            tasks.append(asyncio.ensure_future(client.submit("k", "early")))
+            late = now() + 0.3
+            await until(lambda: now() > late)
+            tasks.append(asyncio.ensure_future(client.submit("k", "late")))
+            await asyncio.sleep(0)
+            leader.say([leader.bucket.store(held[0])])
+            await asyncio.gather(*tasks)
+            assert [len(submit.batch) for submit in leader.submits] == [1, 1, 1]
+
+    run(test(), loop)
+
+
 def test_a_cancelled_caller_does_not_disturb_the_others(loop: Loop) -> None:
     async def test() -> None:
         async with FakeParticipant() as leader, await AsyncClient.connect([leader.address], connection=7) as client:

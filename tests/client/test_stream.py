@@ -52,6 +52,18 @@ def test_one_batch_is_sent_however_large_it_is() -> None:
     assert len(sent(one)) == 1 and sent(one) == []
 
 
+def test_what_is_answered_or_lost_makes_room_in_the_window() -> None:
+    one = Stream(0, 7, Settings(window_bytes=2000), lambda changes, byte_count: None)
+    put(one, *[1] * 200)
+    first = len(sent(one))
+    assert 2 < first < 20
+    for number in range(1, first + 1):
+        one.answered(stored(number))
+    assert len(sent(one)) == first
+    one.lost()
+    assert len(sent(one)) == first and sent(one) == []
+
+
 def test_after_a_refusal_nothing_is_sent_until_all_is_answered_and_then_all_in_order() -> None:
     one = stream()
     first, *_ = put(one, 1, 1, 1, 1)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from random import Random
 
 from hansard.batch import Batch, build
-from hansard.client import ClientError, NotStored, OutcomeUnknown, Receipts, Settings
+from hansard.client import ClientError, NotStored, OutcomeUnknown, Receipts, SeriesGap, Settings
 from hansard.client.stream import Stream
 from hansard.client.submission import Submission
 from hansard.wire.submission import Answer, Busy, Expired, Gap, NotLeader, Submit, Unknown
@@ -59,6 +59,8 @@ class World:
         self.submissions: list[Noted] = []
         self.serial = 0
         self.line: deque[Submit] = deque()
+        self.reached = -1
+        """The last that was sent, since everything was sent again."""
         self.answers: deque[Answer] = deque()
         self.lingering: list[deque[Submit]] = []
         self.trouble = random.choice((0.1, 0.3, 0.6, 0.9))
@@ -110,8 +112,11 @@ class World:
         stream = self.stream
         if not stream.flight and stream.refused:
             stream.rewind()
+            self.reached = -1
         for submission in stream.take():
             assert submission.sent_id is not None and submission.batch is not None
+            assert submission.order > self.reached, "sent out of order"
+            self.reached = submission.order
             self.line.append(Submit(submission.sent_id, 0, submission.batch, 1))
 
     def take(self) -> None:
@@ -149,6 +154,7 @@ class World:
         if self.line and self.random.random() < 0.7:
             self.lingering.append(self.line)
         self.line, self.answers = deque(), deque()
+        self.reached = -1
         self.stream.lost()
 
     def take_late(self) -> None:
@@ -178,7 +184,8 @@ class World:
                     for value, receipt in zip(submission.values, receipts, strict=True):
                         assert value in stored
                         assert receipt.offset is None or values[receipt.offset] == value
-                case NotStored():
+                case NotStored() as error:
+                    assert not isinstance(error, SeriesGap), "a gap of our own making"
                     assert not stored & set(submission.values), "stored though it was said not to be"
                 case OutcomeUnknown():
                     assert not self.patient
@@ -186,3 +193,5 @@ class World:
                     raise AssertionError(f"nobody was told: {told}")
         if self.patient:
             assert len(values) == self.serial
+        if self.stream.ended is not None:
+            assert any(isinstance(submission.told, OutcomeUnknown) for submission in self.submissions)
