@@ -23,7 +23,7 @@ from hansard.storage.store import Store, open_store
 from .caller import A_CLIENT, Caller
 from .door import Door
 
-TIMEOUT_S: Final = 20.0
+TIMEOUT_S: Final = 30.0
 """For what must happen: a test that waits so long has failed."""
 CLUSTER: Final = "trio"
 NAMES: Final = ("a", "b", "c")
@@ -31,13 +31,17 @@ LEADER: Final = "a"
 LOOPS: Final = (asyncio.new_event_loop, uvloop.new_event_loop)
 
 
-def run(test: Coroutine[Any, Any, None], loop: Callable[[], asyncio.AbstractEventLoop] = LOOPS[1]) -> None:
+def run(
+    test: Coroutine[Any, Any, None],
+    loop: Callable[[], asyncio.AbstractEventLoop] = LOOPS[1],
+    timeout_s: float = TIMEOUT_S,
+) -> None:
     """A failed wait is a failed test, never one that hangs; what a loop would only log is an error."""
     problems: list[dict[str, Any]] = []
 
     async def bounded() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(context))
-        async with asyncio.timeout(TIMEOUT_S):
+        async with asyncio.timeout(timeout_s):
             await test
 
     with asyncio.Runner(loop_factory=loop) as runner:
