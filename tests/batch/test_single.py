@@ -50,8 +50,8 @@ def test_common_shapes_need_no_vectors(batch: Batch) -> None:
 
 
 @pytest.mark.parametrize("batch", UNCOMMON, ids=repr)
-def test_uncommon_shapes_are_left_to_the_general_way(batch: Batch) -> None:
-    assert agreed(batch.to_bytes()) == "accepted"
+def test_uncommon_shapes_are_left_to_other_ways(batch: Batch) -> None:
+    assert agreed(batch.to_bytes()) in ("accepted", "accepted, few vectors")
 
 
 @pytest.mark.parametrize("batch", COMMON, ids=repr)
