@@ -61,7 +61,7 @@ def run_together(
                 ports[name] = trio.start(children, folder, Shape(name), (profiles or {}).get(name))
             else:
                 ports[name] = [sketch.start(children, folder, sketch.Kind(name))]
-        return uvloop.run(_in_turns(wanted, schedule, ports))
+        return uvloop.run(_in_turns(wanted, schedule, ports, children))
 
 
 def run_peer(name: str, modes: Mapping[str, Load], schedule: Schedule, folder: Path) -> Runs:
@@ -69,11 +69,11 @@ def run_peer(name: str, modes: Mapping[str, Load], schedule: Schedule, folder: P
     peer = {"etcd": etcd, "nats": nats}[name]
     with Children(folder / "logs") as children:
         port = peer.start(children, folder)
-        return uvloop.run(_in_turns({name: modes}, schedule, {name: [port]}))
+        return uvloop.run(_in_turns({name: modes}, schedule, {name: [port]}, children))
 
 
 async def _in_turns(
-    wanted: Mapping[str, Mapping[str, Load]], schedule: Schedule, ports: Mapping[str, list[int]]
+    wanted: Mapping[str, Mapping[str, Load]], schedule: Schedule, ports: Mapping[str, list[int]], children: Children
 ) -> Runs:
     contestants: dict[str, Contestant] = {}
     try:
@@ -83,13 +83,16 @@ async def _in_turns(
         for mode in dict.fromkeys(mode for modes in wanted.values() for mode in modes):
             for turn in range(schedule.warm_ups + schedule.rounds):
                 for name, contestant in contestants.items():
-                    load = wanted[name.removesuffix(CLIENT)].get(mode)
+                    servers = name.removesuffix(CLIENT)
+                    load = wanted[servers].get(mode)
                     if load is None:
                         continue
+                    before_s = children.processor_s(servers)
                     figures = await contestant.run(load)
-                    if turn >= schedule.warm_ups:
-                        runs.setdefault((name, mode), []).append(figures)
                     await asyncio.sleep(schedule.pause_s)
+                    if turn >= schedule.warm_ups:
+                        spent_s = children.processor_s(servers) - before_s
+                        runs.setdefault((name, mode), []).append(figures._replace(processor_s=spent_s))
         return runs
     finally:
         for contestant in contestants.values():

@@ -29,10 +29,18 @@ class Figures(NamedTuple):
     seconds: float
     latencies_s: Sequence[float] = ()
     """Of each submission, where there was one outstanding at a time."""
+    submissions: int = 0
+    processor_s: float = 0.0
+    """That the servers had, all of them together; it hardly depends on what else the machine does."""
 
     @property
     def rate(self) -> float:
         return self.changes / self.seconds
+
+    @property
+    def processor_us(self) -> float:
+        """For each submission."""
+        return self.processor_s / self.submissions * 1e6
 
     def latency_ms(self, share: float) -> float:
         """Which this share of the submissions did not exceed."""
@@ -78,7 +86,8 @@ class Course:
         return self.answered == self.sent
 
     def figures(self) -> Figures:
-        return Figures(self.answered * self.load.changes, self.last - self.begun, self.latencies_s)
+        changes = self.answered * self.load.changes
+        return Figures(changes, self.last - self.begun, self.latencies_s, self.answered)
 
 
 async def closed_loop(load: Load, submit: Callable[[int], Awaitable[object]]) -> Figures:

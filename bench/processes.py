@@ -1,9 +1,11 @@
 """The processes that a measurement starts: told apart by what they write, and ended with it, whatever happens."""
 
+import os
 import random
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -61,6 +63,11 @@ class Children:
                     raise NotStarted(name, f"not ready after {START_S:.0f} s")
                 sleep(0.01)
 
+    def processor_s(self, prefix: str) -> float:
+        """Of the processors' time, what those whose names begin so have had up to now."""
+        running = [process.pid for name, process in self._running.items() if name.startswith(prefix)]
+        return sum(_ticks(pid) for pid in running) / os.sysconf("SC_CLK_TCK")
+
     def _complaints(self, name: str) -> str:
         return self._file(name, "err").read_text()[-2000:]
 
@@ -75,6 +82,12 @@ class Children:
                 process.terminate()
 
 
+def _ticks(pid: int) -> int:
+    """User's and system's, of all threads. The process's name, in brackets, may contain anything."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(STOP_S)
@@ -85,19 +98,22 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until a process that is being born is known to whoever ends it."""
-    held: list[int] = []
-    try:
-        before = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
-    except ValueError:  # only the main thread is interrupted
+    """Being told to stop waits until a process that is being born is known to whoever ends it."""
+    if threading.current_thread() is not threading.main_thread():  # which alone is told
         yield
         return
+    held: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: held.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if held:
-        raise KeyboardInterrupt
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for held_back in held:
+            signal.raise_signal(held_back)
 
 
 @contextmanager

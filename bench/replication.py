@@ -6,7 +6,8 @@ before they acknowledge. All is on loopback and in one temporary directory, so o
 
 Ours is measured in two ways: with a crowd of streams on one connection, each submission a frame and a batch of its own
 (streams.py), and with a program that uses the client, which puts together what is submitted at once. Each target is
-judged on the one that has it harder. Ratios are taken round by round, and the median counts.
+judged on the one that has it harder. Ratios are taken round by round, and the median counts. Beside each figure is what
+the three servers together needed of the processors for a submission, which tells more where the machine is not ours.
 
     python -m bench.replication                                everything, in some minutes
     python -m bench.replication --only star:64 sketch:64       some of it: a contestant, or one mode of it
@@ -119,6 +120,7 @@ def figures_row(of: tuple[str, str], rounds: Sequence[Figures]) -> Row:
         measured = f"p50 {latency(rounds, 0.5):.2f} ms, p99 {latency(rounds, 0.99):.2f} ms"
     else:
         measured = f"{median(each.rate for each in rounds):,.0f} /s"
+    measured += f"; {median(each.processor_us for each in rounds):,.0f} us of CPU"
     return Row(f"{MODES[mode][0]}: {who}", measured, NO_TARGET, ok=True)
 
 
