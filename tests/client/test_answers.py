@@ -81,6 +81,7 @@ def test_a_participant_that_is_not_there_or_speaks_otherwise_is_passed_over(loop
             client_too.hello = Hello(Role.CLIENT)
             async with await connected(gone, newer, client_too, leader, connection=STREAM) as client:
                 assert await client.submit("k", "a") == Receipt(0, 0, TIMESTAMP)
+                assert (len(newer.submits), len(client_too.submits), len(leader.submits)) == (0, 0, 1)
 
     run(test(), loop)
 
