@@ -102,8 +102,9 @@ class Journal:
                 self._filer.check()
                 for run in runs([write for job in jobs for write in job.writes]):
                     self._write(run)
-                self._call(self._persisted, {job.bucket: job.ticket for job in jobs})
                 self._filer.look()
+                # Right before this thread waits again: the loop needs the interpreter to hear it.
+                self._call(self._persisted, {job.bucket: job.ticket for job in jobs})
             for search in searches:
                 self._searches.put(search)
         self._store.vouch()

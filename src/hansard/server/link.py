@@ -12,7 +12,7 @@ from typing import Final
 
 from hansard.batch import reopen
 from hansard.phaser.government import NodeId
-from hansard.phaser.message import Message
+from hansard.phaser.message import Append, Commit, Message
 from hansard.wire.codec import Codec
 from hansard.wire.errors import MalformedFrame
 from hansard.wire.frame import Frame
@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 RETRY_S_MIN: Final = 0.05
 RETRY_S_MAX: Final = 1.0
 DIAL_S_MAX: Final = 5.0
+COMPANY_S: Final = 0.001
+"""A commit point waits so long for a batch, which carries it for nothing: by itself it costs both sides a turn."""
 UNSENT_BYTES_MAX: Final = 64 << 20
 """Flow control keeps far below it: whoever has so much waiting does not listen any more."""
 
@@ -48,17 +50,33 @@ class Link:
         self._random = random
         self._codec = peer_codec()
         self._outbox: list[PeerMessage] = []
+        self._commits: dict[int, Commit] = {}
+        """Of each bucket the commit point that waits for company."""
+        self._waiting: asyncio.TimerHandle | None = None
         self._connection: Connection | None = None
 
     def say(self, bucket: int, message: Message) -> bool:
-        """At the end of this turn. Says whether it is the first one of the turn."""
+        """At the end of this turn, or a little later. Says whether it is the first one of the turn."""
         if self._connection is None:
+            return False
+        if isinstance(message, Commit):
+            self._commits[bucket] = message
+            if self._waiting is None:
+                self._waiting = asyncio.get_running_loop().call_later(COMPANY_S, self._waited)
             return False
         self._outbox.append((bucket, message))
         return len(self._outbox) == 1
 
+    def _waited(self) -> None:
+        self._waiting = None
+        self.flush()
+
     def flush(self) -> None:
         messages, self._outbox = self._outbox, []
+        if self._commits:
+            carried = {bucket for bucket, message in messages if isinstance(message, Append)}
+            messages += [(bucket, commit) for bucket, commit in self._commits.items() if bucket not in carried]
+            self._commits = {}
         connection = self._connection
         if connection is None or not messages:
             return
@@ -123,6 +141,7 @@ class Link:
             log.info("lost the connection to %s", self.node)
         self._connection = None
         self._outbox.clear()
+        self._commits.clear()
 
     def close(self) -> None:
         if self._connection is not None:

@@ -31,6 +31,9 @@ CLUSTER: Final = "skeleton"
 YOUNG_OBJECTS: Final = 50_000
 """Python looks for cycles after so many new objects; what a turn makes has none."""
 
+SWITCH_S: Final = 0.0005
+"""The journal's thread, back from its sync, gets the interpreter after this long at the latest."""
+
 
 class Plan(Struct, frozen=True, kw_only=True):
     """One participant of one government."""
@@ -50,6 +53,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 def run(plan: Plan) -> None:
     """Until it is told to stop (SIGTERM, SIGINT). Raises what it could not go on after."""
     gc.set_threshold(YOUNG_OBJECTS, 20, 50)
+    sys.setswitchinterval(SWITCH_S)
     uvloop.run(_serve(plan))
 
 
