@@ -20,7 +20,7 @@ def disk() -> SlowDisk:
 def office(disk: SlowDisk) -> Iterator[Office]:
     office = Office(disk)
     yield office
-    disk.let_go.set()
+    disk.let_go()
     office.journal.stop()
 
 

@@ -17,6 +17,8 @@ class Door:
         """Connections that were made through it."""
         self.delay_s = 0.0
         """For every piece, in both directions."""
+        self.swallowed = 0
+        """Connections made before this one carry nothing any more."""
         self._open = asyncio.Event()
         self._open.set()
         self._writers: set[asyncio.StreamWriter] = set()
@@ -45,6 +47,10 @@ class Door:
         for writer in self._writers:
             writer.transport.abort()
 
+    def swallow(self) -> None:
+        """What goes through by now is lost, and nobody is told; who knocks again is let in."""
+        self.swallowed = self.passed
+
     async def _enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -65,10 +71,11 @@ class Door:
             inner_writer.transport.abort()
             return
         self._writers.add(inner_writer)
+        number = self.passed
         self.passed += 1
         both = [
-            asyncio.create_task(self._carry(reader, inner_writer)),
-            asyncio.create_task(self._carry(inner_reader, writer)),
+            asyncio.create_task(self._carry(number, reader, inner_writer)),
+            asyncio.create_task(self._carry(number, inner_reader, writer)),
         ]
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -79,9 +86,11 @@ class Door:
             inner_writer.transport.abort()
             self._writers.discard(inner_writer)
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _carry(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(CHUNK_BYTES):
             if self.delay_s:
                 await asyncio.sleep(self.delay_s)
+            if number < self.swallowed:
+                continue
             writer.write(data)
             await writer.drain()

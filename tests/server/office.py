@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from threading import Event
+from threading import Event, Semaphore
 from time import monotonic
 from typing import Final
 
@@ -29,21 +29,31 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 class SlowDisk(RefusingDisk):
-    """Its syncs can be held up: `syncing` says that one has begun, and it ends when it is `let_go`."""
+    """Its syncs can be held up: `syncing` says that one has begun, and it ends when it is let go."""
 
     def __init__(self) -> None:
         super().__init__()
         self.syncing = Event()
-        self.let_go = Event()
-        self.let_go.set()
+        self._is_held = False
+        self._leave = Semaphore(0)
 
     def hold(self) -> None:
         self.syncing.clear()
-        self.let_go.clear()
+        self._is_held = True
+
+    def let_one_go(self) -> None:
+        """The next sync is held up again."""
+        self.syncing.clear()
+        self._leave.release()
+
+    def let_go(self) -> None:
+        self._is_held = False
+        self._leave.release()
 
     def next_sync_fails(self) -> bool:
-        self.syncing.set()
-        assert self.let_go.wait(PATIENCE_S)
+        if self._is_held:
+            self.syncing.set()
+            assert self._leave.acquire(timeout=PATIENCE_S)
         return super().next_sync_fails()
 
 

@@ -47,7 +47,7 @@ def test_what_gathers_during_a_sync_goes_out_with_one(office: Office, disk: Slow
         office.put(at(offset))
         office.put(at(offset - 1, bucket=7))
     syncs_before = disk.sync_count
-    disk.let_go.set()
+    disk.let_go()
     office.await_persisted(7, 49)
     assert disk.sync_count - syncs_before == 2
     assert office.persisted == [{0: 1}, {0: 50, 7: 49}]
@@ -61,7 +61,7 @@ def test_nothing_is_persisted_before_its_sync_has_returned(office: Office, disk:
     office.put(at(1))
     assert disk.syncing.wait(PATIENCE_S)
     assert office.last_persisted(0) == 1
-    disk.let_go.set()
+    disk.let_go()
     office.await_persisted(0, 2)
 
 
@@ -93,7 +93,7 @@ def test_large_groups_do_not_wait_for_each_other(office: Office, disk: SlowDisk)
     assert disk.syncing.wait(PATIENCE_S)
     for offset in range(1, 4):
         office.put(at(offset), length=GROUP_BYTES_MAX)
-    disk.let_go.set()
+    disk.let_go()
     office.await_persisted(0, 4)
     assert office.persisted == [{0: 1}, {0: 2}, {0: 3}, {0: 4}]
 
@@ -106,7 +106,7 @@ def test_cuts_resets_and_documents_keep_their_places_among_appends(office: Offic
     office.put(Keep(0, "state", b"old"), Note(0, b"promise"), Discard(0, "state"))
     office.put(at(0, bucket=7), Reset(7, 10), at(10, bucket=7))
     office.put(Keep(0, "state", b"new"))
-    disk.let_go.set()
+    disk.let_go()
     office.await_persisted(0, 4)
     store = office.store
     assert [batch.header.epoch for batch in store.batches(0, 0, 1 << 20)] == [1, 2] and store.bounds(0) == (0, 3)
@@ -173,7 +173,7 @@ def test_full_disk_is_waited_for_and_nothing_is_lost_doubled_or_reordered(
     for writes in MIXED:
         office.put(*writes)
     no_room = NoRoom(disk, nth)
-    disk.let_go.set()
+    disk.let_go()
     until(lambda: no_room.refused >= 2)
     assert office.last_persisted(0) <= 1 and office.last_persisted(7) == 0
     no_room.make_room()
@@ -244,7 +244,7 @@ def test_stop_writes_what_was_handed_over(disk: SlowDisk, office: Office) -> Non
         office.put(at(offset), length=GROUP_BYTES_MAX // 4)
     stopping = Thread(target=office.journal.stop)
     stopping.start()
-    disk.let_go.set()
+    disk.let_go()
     stopping.join(PATIENCE_S)
     assert not stopping.is_alive()
     assert office.last_persisted(0) == 30

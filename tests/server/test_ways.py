@@ -4,10 +4,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from hansard.phaser import Settings
 from hansard.phaser.government import Shape
 
+from .caller import change, submission
 from .load import Crowd
-from .trio import Trio, told
+from .trio import Trio, told, until, values
 
 
 def test_streams_survive_ways_that_are_cut_again_and_again(tmp_path: Path, loop: Any, shape: Shape) -> None:
@@ -81,3 +83,20 @@ def test_slow_ways_change_nothing_but_the_time(tmp_path: Path, shape: Shape) -> 
 
     told(tmp_path, story, shape=shape)
     crowds[0].check(tmp_path)
+
+
+def test_way_that_is_there_again_is_used_at_once(tmp_path: Path, loop: Any, shape: Shape) -> None:
+    """What was lost with it is sent again because there is a way again, and not because time has passed."""
+    patient = Settings(resend_us=3_600_000_000)
+
+    async def story(trio: Trio) -> None:
+        async with await trio.dial() as caller:
+            for number, way in enumerate(trio.doors):
+                trio.doors[way].shut()
+                caller.submit(submission(number, change(f"{number}")))
+                await until(lambda: trio.end("a") > number + 1)  # noqa: B023 (it is waited for right here)
+                trio.doors[way].unlock()
+                await caller.receipts(number)
+
+    told(tmp_path, story, loop=loop, shape=shape, settings=patient)
+    assert values(tmp_path / "b") == values(tmp_path / "c") == [f"{number}" for number in range(6)]
