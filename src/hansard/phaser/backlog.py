@@ -60,8 +60,6 @@ class Backlog:
     def pressure_changed(self) -> bool:
         """Whether those who submit are to be told something new: half full is too much, a quarter is fine again."""
         count, byte_count = len(self.queue), self.byte_count
-        if not (count or self.pressed):
-            return False
         settings = self.settings
         if self.pressed:
             changed = 4 * count <= settings.backlog_count_max and 4 * byte_count <= settings.backlog_bytes_max

@@ -149,35 +149,42 @@ class Phaser:
                 assert_never(event)
 
     def _finish(self) -> None:
-        """Whatever follows from all the events of a turn together."""
-        ledger, leading, following = self.ledger, self.leading, self.following
+        """Whatever follows from all the events of a turn together. Most turns have little of it to do, so each step is
+        looked at before it is called."""
+        ledger, leading, following, backlog = self.ledger, self.leading, self.following, self.desk.backlog
+        relay: Relay | None = None
         if leading is not None:
             leading.advance(self.now_us)
-            self._serve(leading)
+            if leading.phase is Phase.OPEN:
+                self._serve(leading)
             relay = leading.relay
             if relay is not None:
                 relay.pump()
-            ledger.flush()
         elif following is not None:
             ledger.commit()
             relay = following.relay
             following.pump()
+        if ledger.writes:
             ledger.flush()
+        if following is not None:
             following.answer()
-        else:
-            relay = None
-            ledger.flush()
-        ledger.forget(relay.needed_from() if relay is not None else ledger.end)
-        if self.desk.backlog.pressure_changed():
-            self.effects.append(Pressure(self.desk.backlog.pressed))
+        if ledger.tail:
+            ledger.forget(relay.needed_from() if relay is not None else ledger.end)
+        if (backlog.queue or backlog.pressed) and backlog.pressure_changed():
+            self.effects.append(Pressure(backlog.pressed))
 
     def _serve(self, leading: Leader) -> None:
         """What an open leader does for others."""
-        if leading.phase is not Phase.OPEN:
-            return
-        self.desk.settle()
-        self.desk.drain(leading.term, self.now_us, self.wall_us)
-        leading.expand(self.wall_us)
+        desk, barrier = self.desk, self.barrier
+        desk.settle()
+        if desk.backlog.queue:
+            desk.drain(leading.term, self.now_us, self.wall_us)
+        if leading.government.newcomers:
+            leading.expand(self.wall_us)
+        if barrier.running or barrier.waiting:
+            self._read_on(leading)
+
+    def _read_on(self, leading: Leader) -> None:
         relay, barrier = leading.relay, self.barrier
         assert relay is not None
         self._confirm(relay, leading)

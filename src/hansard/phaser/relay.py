@@ -129,11 +129,13 @@ class Relay:
 
     def pump(self) -> None:
         """Send whatever may be sent; the commit point rides along, and goes by itself if it has to."""
+        ledger = self.ledger
         for feed in self.feeds.values():
             if feed.streaming:
-                self._stream(feed)
-                if feed.commit_sent < self.ledger.commit_known:
-                    feed.commit_sent = self.ledger.commit_known
+                if feed.next < ledger.lineage.end:
+                    self._stream(feed)
+                if feed.commit_sent < ledger.commit_known:
+                    feed.commit_sent = ledger.commit_known
                     self._send(feed.node, Commit(self.wedge.term, feed.commit_sent))
 
     def _stream(self, feed: Feed) -> None:
