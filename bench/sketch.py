@@ -6,12 +6,13 @@ looked at, no stream, no epoch, no index, no filing, and nothing could be recove
 of doing it is in Python with uvloop:
 
 - one thread writes and syncs; all that waits for it is one write and one fdatasync;
-- the file is written space that is used again and again, as our journal mostly is;
 - answers are cumulative on every leg, eight bytes however many frames they answer.
 
-There are two of it. The *sketch* handles each frame by itself, as anything must that has to know one submission from
-another. The *pipe* does not even do that: frames that have come together are passed on, written and counted as one
-piece, and only their lengths are looked at. It is no way of doing it, but the limit of all of them.
+There are three of it. The *sketch* handles each frame by itself, as anything must that has to know one submission from
+another, and appends to a file, so that what it has answered is still there. The *forgetful* one writes over the same
+64 MiB again and again, as our journal does, but keeps nothing anywhere else: what it saves is what keeping a log costs.
+The *pipe* is forgetful, too, and does not even know frames from each other: those that come together are passed on,
+written and counted as one piece, and only their lengths are looked at. These two are no way of doing it, but limits.
 
 The client, in the process that measures, sends the same bytes that ours sends: whole batches.
 """
@@ -44,17 +45,22 @@ HOST: Final = "127.0.0.1"
 
 class Kind(StrEnum):
     SKETCH = "sketch"
+    FORGETFUL = "forgetful"
     PIPE = "pipe"
 
 
 class File:
     """A thread that writes and syncs whatever waits, and says in the loop how many frames that were."""
 
-    def __init__(self, path: Path, synced: Callable[[int], None]) -> None:
+    def __init__(self, path: Path, kind: Kind, synced: Callable[[int], None]) -> None:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
-        zeros = bytes(1 << 20)
-        for position in range(0, FILE_BYTES, len(zeros)):
-            os.pwrite(self._descriptor, zeros, position)
+        self._file_bytes = FILE_BYTES
+        if kind is Kind.SKETCH:
+            self._file_bytes = sys.maxsize
+        else:
+            zeros = bytes(1 << 20)
+            for position in range(0, FILE_BYTES, len(zeros)):
+                os.pwrite(self._descriptor, zeros, position)
         os.fsync(self._descriptor)
         self._waiting: SimpleQueue[tuple[bytes, int]] = SimpleQueue()
         self._loop = asyncio.get_running_loop()
@@ -76,7 +82,7 @@ class File:
                     count += more
             except Empty:
                 pass
-            if position + length > FILE_BYTES:
+            if position + length > self._file_bytes:
                 position = 0
             written = os.pwritev(descriptor, pieces, position)
             assert written == length, "a file of this size is written whole"
@@ -92,7 +98,7 @@ class Frames(asyncio.BufferedProtocol):
         self, take: Callable[[tuple[bytes, int]], None], connected: Callable[[asyncio.Transport], None], kind: Kind
     ) -> None:
         self._take = take
-        self._apart = kind is Kind.SKETCH
+        self._apart = kind is not Kind.PIPE
         self._connected = connected
         self._buffer = bytearray(BUFFER_BYTES)
         self._view = memoryview(self._buffer)
@@ -146,7 +152,7 @@ async def member(kind: Kind, path: Path, port: int) -> None:
         total += count
         transports[0].write(COUNT.pack(total))
 
-    file = File(path, synced)
+    file = File(path, kind, synced)
     loop = asyncio.get_running_loop()
     await loop.create_server(lambda: Frames(file.write, transports.append, kind), HOST, port)
     await served()
@@ -179,7 +185,7 @@ async def leader(kind: Kind, path: Path, port: int, member_ports: list[int]) -> 
             transport.write(frames[0])
         file.write(frames)
 
-    file = File(path, synced)
+    file = File(path, kind, synced)
     loop = asyncio.get_running_loop()
     for place, member_port in enumerate(member_ports, start=1):
         transport, _ = await loop.create_connection(
