@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +18,9 @@ from hansard.phaser.government import Government, Shape
 from hansard.server.disk import open_directory, recovered
 from hansard.server.node import Node
 from hansard.storage.disk import RealDisk
+from hansard.storage.identity import Identity
 from hansard.storage.store import Store, open_store
+from sim.disk import SimDisk
 
 from .caller import A_CLIENT, Caller
 from .door import Door
@@ -67,12 +69,20 @@ def free_addresses(count: int) -> list[tuple[str, int]]:
 class Trio:
     """`settings` are the phasers' own. Whatever ends a participant without being asked to ends the test."""
 
-    def __init__(self, directory: Path, shape: Shape = Shape.STAR, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        shape: Shape = Shape.STAR,
+        settings: Settings | None = None,
+        disks: Mapping[str, SimDisk] | None = None,
+    ) -> None:
         self.directory = directory
         self.government = Government(1, LEADER, NAMES, shape=shape)
         self.settings = settings or Settings()
         self.addresses = dict(zip(NAMES, free_addresses(len(NAMES)), strict=True))
         self.doors = {(x, y): Door(self.addresses[y]) for x in NAMES for y in NAMES if x != y}
+        self.disks: dict[str, SimDisk] = dict(disks or {})
+        """Of those that have no directory, but a disk with faults to switch on."""
         self.nodes: dict[str, Node] = {}
         self.failures: list[BaseException] = []
         self._stores: dict[str, Store] = {}
@@ -96,7 +106,7 @@ class Trio:
         assert kind is not None or not self.failures
 
     async def start(self, name: str) -> None:
-        store = self._stores[name] = open_directory(self.directory / name, CLUSTER, name)
+        store = self._stores[name] = self._opened(name)
         phaser = Phaser(name, 0, self.settings, recovered(store, 0))
         ways = {other: self.doors[name, other].address for other in NAMES if other != name}
         ways[name] = self.addresses[name]
@@ -108,6 +118,12 @@ class Trio:
         node = self.nodes[name] = Node(name, CLUSTER, ways, store, {0: phaser}, reported, self.failures.append)
         await node.start(self.addresses[name])
         node.happen(0, Appointed(self.government))
+
+    def _opened(self, name: str) -> Store:
+        disk = self.disks.get(name)
+        if disk is None:
+            return open_directory(self.directory / name, CLUSTER, name)
+        return open_store(disk, create=Identity(log_id=CLUSTER, cluster_id=CLUSTER, node_id=name))
 
     async def stop(self, name: str) -> None:
         """As at the end of its process: nobody is connected to it any more."""
