@@ -77,7 +77,7 @@ def test_member_whose_disk_was_lost_gets_everything_again_in_the_next_reign(
     crowds: list[Crowd] = []
 
     async def story(trio: Trio) -> None:
-        crowd = Crowd(trio.addresses["a"], 5, bytes_each=500)
+        crowd = Crowd(trio.entrances["a"].address, 5, bytes_each=500)
         crowds.append(crowd)
         crowd.start()
         for reign, name in enumerate(("b", "c"), 2):

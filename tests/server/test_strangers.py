@@ -88,7 +88,6 @@ def test_stranger_is_sent_away_and_nobody_else(tmp_path: Path, loop: Any, who: s
         async with await trio.dial() as bystander:
             await goes_on(bystander, 1)
             async with await Caller.dial(trio.addresses["a"], STRANGERS[who]) as stranger:
-                stranger.submit(submission(1, change("never stored")))
                 await stranger.await_end()
             await goes_on(bystander, 2)
 

@@ -17,7 +17,7 @@ def test_streams_survive_ways_that_are_cut_again_and_again(tmp_path: Path, loop:
     crowds: list[Crowd] = []
 
     async def story(trio: Trio) -> None:
-        crowd = Crowd(trio.addresses["a"], 10)
+        crowd = Crowd(trio.entrances["a"].address, 10)
         crowds.append(crowd)
         crowd.start()
         ways = list(trio.doors.values())
@@ -35,7 +35,7 @@ def test_streams_survive_a_member_that_comes_and_goes(tmp_path: Path, loop: Any,
     crowds: list[Crowd] = []
 
     async def story(trio: Trio) -> None:
-        crowd = Crowd(trio.addresses["a"], 10)
+        crowd = Crowd(trio.entrances["a"].address, 10)
         crowds.append(crowd)
         crowd.start()
         for name in ("b", "c", "b", "c"):
@@ -53,7 +53,7 @@ def test_streams_survive_a_leader_that_comes_and_goes(tmp_path: Path, loop: Any,
     crowds: list[Crowd] = []
 
     async def story(trio: Trio) -> None:
-        crowd = Crowd(trio.addresses["a"], 10)
+        crowd = Crowd(trio.entrances["a"].address, 10)
         crowds.append(crowd)
         crowd.start()
         for reign in range(2, 5):
@@ -74,7 +74,7 @@ def test_slow_ways_change_nothing_but_the_time(tmp_path: Path, shape: Shape) -> 
     async def story(trio: Trio) -> None:
         for door in trio.doors.values():
             door.delay_s = 0.02
-        crowd = Crowd(trio.addresses["a"], 10, bytes_each=9_000)
+        crowd = Crowd(trio.entrances["a"].address, 10, bytes_each=9_000)
         crowds.append(crowd)
         crowd.start()
         await crowd.progress(500)

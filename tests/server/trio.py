@@ -1,15 +1,14 @@
 """Three participants in one loop: real nodes, sockets and directories, and a door on each way between two of them."""
 
 import asyncio
-import socket
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 import uvloop
 
+from bench.processes import free_ports
 from hansard.batch import Batch, Flag
 from hansard.phaser import Phaser, Settings
 from hansard.phaser.effect import Achievement, Report
@@ -58,12 +57,8 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def free_addresses(count: int) -> list[tuple[str, int]]:
-    """On loopback, all different. Nothing holds them for us: another process may be faster."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname() for each in sockets]
+    """On loopback, all different, and none of those that connections are given."""
+    return [("127.0.0.1", port) for port in free_ports(count)]
 
 
 class Trio:
@@ -81,6 +76,8 @@ class Trio:
         self.settings = settings or Settings()
         self.addresses = dict(zip(NAMES, free_addresses(len(NAMES)), strict=True))
         self.doors = {(x, y): Door(self.addresses[y]) for x in NAMES for y in NAMES if x != y}
+        self.entrances = {name: Door(self.addresses[name]) for name in NAMES}
+        """For clients that outlive a participant."""
         self.disks: dict[str, SimDisk] = dict(disks or {})
         """Of those that have no directory, but a disk with faults to switch on."""
         self.nodes: dict[str, Node] = {}
@@ -89,7 +86,7 @@ class Trio:
         self._reigns = 0
 
     async def __aenter__(self) -> Self:
-        for door in self.doors.values():
+        for door in self._all_doors():
             await door.build()
         for name in NAMES:
             await self.start(name)
@@ -101,9 +98,12 @@ class Trio:
     ) -> None:
         for name in list(self.nodes):
             await self.stop(name)
-        for door in self.doors.values():
+        for door in self._all_doors():
             await door.remove()
         assert kind is not None or not self.failures
+
+    def _all_doors(self) -> list[Door]:
+        return [*self.doors.values(), *self.entrances.values()]
 
     async def start(self, name: str) -> None:
         store = self._stores[name] = self._opened(name)
@@ -128,6 +128,7 @@ class Trio:
     async def stop(self, name: str) -> None:
         """As at the end of its process: nobody is connected to it any more."""
         await self.nodes.pop(name).stop()
+        self.entrances[name].cut()
         for (x, y), door in self.doors.items():
             if name in (x, y):
                 door.cut()
