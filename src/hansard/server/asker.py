@@ -19,6 +19,9 @@ from .connection import Connection
 UNSENT_BYTES_MAX: Final = 16 << 20
 """Answers that a client does not take; beyond it the connection ends."""
 
+RECEIPTS_MAX: Final = 1_000
+"""In one message, so that what does not fit into one frame can be cut."""
+
 
 def submission_codec() -> Codec[wire.Submit]:
     """What comes from outside is looked at completely, once."""
@@ -64,9 +67,12 @@ class Asker:
     def flush(self) -> None:
         self.waiting = False
         answers, self._others = self._others, []
-        if self._ids:
-            answers.append(wire.Stored(self._ids, self._offsets, self._timestamps))
+        ids, offsets, timestamps = self._ids, self._offsets, self._timestamps
+        if ids:
             self._ids, self._offsets, self._timestamps = [], [], []
+            for first in range(0, len(ids), RECEIPTS_MAX):
+                part = slice(first, first + RECEIPTS_MAX)
+                answers.append(wire.Stored(ids[part], offsets[part], timestamps[part]))
         if self.connection.unsent_bytes > UNSENT_BYTES_MAX:
             self.connection.close()
         elif answers:

@@ -7,13 +7,16 @@ the connection and nothing else.
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import cast
+from typing import Final, cast
 
 from hansard.wire.errors import WireError
 from hansard.wire.frame import Buffer, Frame, FrameReader
-from hansard.wire.handshake import Hello, agreed_version, greeting, understood
+from hansard.wire.handshake import HELLO_BYTES_MAX, Hello, agreed_version, greeting, understood
 
 log = logging.getLogger(__name__)
+
+HELLO_S_MAX: Final = 5.0
+"""Whoever connects says who it is within this time."""
 
 
 Taker = Callable[[Frame], None]
@@ -26,7 +29,8 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, mine: Hello, met: Callable[["Connection", Hello], Taker]) -> None:
         self._mine = mine
         self._met = met
-        self._reader = FrameReader()
+        self._reader = FrameReader(HELLO_BYTES_MAX)
+        self._patience: asyncio.TimerHandle | None = None
         self._taker: Taker | None = None
         self.lost: Callable[[], None] = _nothing
         """Called once, when the connection has ended, greeted or not."""
@@ -42,6 +46,11 @@ class Connection(asyncio.BufferedProtocol):
         address = transport.get_extra_info("peername")
         self.peer = f"{address[0]}:{address[1]}" if address else self.peer
         self.transport.writelines(greeting(self._mine))
+        self._patience = asyncio.get_running_loop().call_later(HELLO_S_MAX, self._give_up)
+
+    def _give_up(self) -> None:
+        log.warning("ending the connection with %s: it does not say who it is", self.peer)
+        self.close()
 
     def get_buffer(self, _sizehint: int) -> memoryview:
         return self._reader.room()
@@ -63,9 +72,16 @@ class Connection(asyncio.BufferedProtocol):
         if theirs.node:
             self.peer = f"{theirs.node} ({self.peer})"
         self._taker = self._met(self, theirs)
+        self._be_patient()
+
+    def _be_patient(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.transport = None
+        self._be_patient()
         if self._reader.waiting and exc is None:
             log.debug("%s went away in the middle of a frame", self.peer)
         self.lost()

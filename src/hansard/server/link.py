@@ -7,6 +7,7 @@ turn's messages go out as one frame.
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Final
 
@@ -27,6 +28,9 @@ RETRY_S_MAX: Final = 1.0
 DIAL_S_MAX: Final = 5.0
 COMPANY_S: Final = 0.001
 """A commit point waits so long for a batch, which carries it for nothing: by itself it costs both sides a turn."""
+SILENCE_S_MAX: Final = 3.0
+"""The other side is asked so often whether it listens, and has so long to say so. Elsewhere nobody would notice that a
+way has gone: what is lost on it is what the phasers say, and they only say it again."""
 UNSENT_BYTES_MAX: Final = 64 << 20
 """Flow control keeps far below it: whoever has so much waiting does not listen any more."""
 
@@ -54,6 +58,8 @@ class Link:
         """Of each bucket the commit point that waits for company."""
         self._waiting: asyncio.TimerHandle | None = None
         self._connection: Connection | None = None
+        self._answers = 0
+        """To the last question whether anybody listens."""
 
     def say(self, bucket: int, message: Message) -> bool:
         """At the end of this turn, or a little later. Says whether it is the first one of the turn."""
@@ -105,7 +111,7 @@ class Link:
             self._check(hello)
             greeted.set_result(True)
             self._begin(connection)
-            return nothing_is_said
+            return self._heard
 
         def lost() -> None:
             if not greeted.done():
@@ -124,7 +130,15 @@ class Link:
             log.debug("cannot reach %s: %s", self.node, error)
             connection.close()
             return False
-        await gone.wait()
+        while not gone.is_set():
+            self._answers = 0
+            connection.send(self._codec.encode(()))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(gone.wait(), SILENCE_S_MAX)
+            if not self._answers and not gone.is_set():
+                log.warning("nothing comes from %s: connecting again", self.node)
+                connection.close()
+                await gone.wait()
         return True
 
     def _check(self, hello: Hello) -> None:
@@ -136,6 +150,11 @@ class Link:
         log.info("connected to %s", self.node)
         self._connected(self.node)
 
+    def _heard(self, frame: Frame) -> None:
+        if self._codec.decode(frame):
+            raise MalformedFrame("nothing is said in this direction but that somebody listens")
+        self._answers += 1
+
     def _end(self) -> None:
         if self._connection is not None:
             log.info("lost the connection to %s", self.node)
@@ -146,7 +165,3 @@ class Link:
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
-
-
-def nothing_is_said(_frame: Frame) -> None:
-    raise MalformedFrame("nothing is said in this direction")

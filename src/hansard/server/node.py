@@ -33,6 +33,8 @@ from .link import Link, peer_codec
 log = logging.getLogger(__name__)
 
 TICK_S: Final = 0.1
+EVENTS_MAX: Final = 1_000
+"""So many are handled at once, though there may be more to read: a client that sends faster than that is held then."""
 WAIT_US_MAX: Final = 3600 * 1_000_000
 """No submission is waited for any longer."""
 
@@ -70,6 +72,8 @@ class Node:
         }
         self._peer_codec = peer_codec()
         self._client_codecs = submission_codec(), answer_codec()
+        self._connections: set[Connection] = set()
+        """All that somebody else has made."""
         self._askers: set[Asker] = set()
         self._asked: dict[int, tuple[Asker, int]] = {}
         """Submissions that are not answered yet, by our own numbers: who asked, and what it is called there."""
@@ -84,7 +88,7 @@ class Node:
         self._server: asyncio.Server | None = None
 
     async def start(self, address: Address) -> None:
-        self._server = await self._loop.create_server(lambda: Connection(self._hello, self._met), *address)
+        self._server = await self._loop.create_server(self._answered, *address)
         self._tasks = [self._loop.create_task(link.keep()) for link in self._links.values()]
         self._tasks.append(self._loop.create_task(self._tick()))
 
@@ -96,8 +100,8 @@ class Node:
             task.cancel()
         for link in self._links.values():
             link.close()
-        for asker in self._askers:
-            asker.connection.close()
+        for connection in self._connections:
+            connection.close()
         await self._loop.run_in_executor(None, self._journal.stop)
 
     # What happens.
@@ -111,21 +115,36 @@ class Node:
             self._planned = True
             self._loop.call_soon(self._turn)
 
+    def _answered(self) -> Connection:
+        """Somebody connects to us."""
+        connection = Connection(self._hello, self._met)
+        connection.lost = lambda: self._connections.discard(connection)
+        self._connections.add(connection)
+        return connection
+
     def _met(self, connection: Connection, hello: Hello) -> Taker:
-        """Somebody has connected to us."""
+        """And says who it is."""
         if hello.role is Role.CLIENT:
             asker = Asker(connection, self._submit, self._names, self._client_codecs)
             self._askers.add(asker)
-            connection.lost = lambda: self._askers.discard(asker)
+            connection.lost = lambda: self._gone(asker)
             connection.hold(held=bool(self._pressed))
             return asker.received
         if hello.node not in self._links:
             raise MalformedFrame(f"{hello.node or 'a participant without a name'} is not one of us")
-        return lambda frame: self._received(hello.node, frame)
+        return lambda frame: self._received(connection, hello.node, frame)
 
-    def _received(self, sender: NodeId, frame: Frame) -> None:
+    def _gone(self, asker: Asker) -> None:
+        self._askers.discard(asker)
+        self._connections.discard(asker.connection)
+
+    def _received(self, connection: Connection, sender: NodeId, frame: Frame) -> None:
         inboxes = self._inboxes
-        for bucket, message in self._peer_codec.decode(frame):
+        messages = self._peer_codec.decode(frame)
+        if not messages:  # the other side wants to know whether anybody listens
+            connection.send(self._peer_codec.encode(()))
+            return
+        for bucket, message in messages:
             inbox = inboxes.get(bucket)
             if inbox is not None:
                 inbox.append(Received(sender, message))
@@ -150,6 +169,8 @@ class Node:
                 event.Continues(continues.connection, continues.previous) if continues is not None else None,
             ),
         )
+        if len(self._inboxes[submit.bucket]) >= EVENTS_MAX:
+            self._turn()
 
     def _connected(self, node: NodeId) -> None:
         for bucket in self._phasers:

@@ -56,7 +56,7 @@ class Codec(Generic[Message]):
         try:
             self._batches = self._opened(frame.payload)
             return self._decoder.decode(frame.header)
-        except (msgspec.DecodeError, msgspec.ValidationError, Malformed) as error:
+        except (msgspec.MsgspecError, Malformed, UnicodeDecodeError, RecursionError) as error:
             raise MalformedFrame(str(error)) from error
 
     def _opened(self, payload: memoryview) -> list[Batch]:

@@ -14,6 +14,8 @@ import struct
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from hansard.batch import BATCH_BYTES_MAX
 
 from .errors import FrameTooLarge, MalformedFrame, WireError
@@ -57,17 +59,19 @@ class FrameReader:
     buffer that has frames in it is never written to again where they lie: a new one is begun when it is full.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first_bytes_max: int = FRAME_BYTES_MAX) -> None:
+        self._bytes_max = first_bytes_max
+        """Of the next frame: little where the first one says who sends it."""
         self._start = 0
         """Of what is not yet a whole frame."""
         self._end = 0
         self._needed = PREFIX.size
         """Where the frame that has begun will end, or at least its prefix."""
-        self._use(bytearray(CHUNK_BYTES))
+        self._use(CHUNK_BYTES)
 
-    def _use(self, buffer: bytearray) -> None:
-        self._buffer = buffer
-        self._view = memoryview(buffer)
+    def _use(self, length: int) -> None:
+        """A new buffer. Its memory is not touched, so that what somebody only says to be coming costs nothing."""
+        self._view = np.empty(length, np.uint8).data
         self._fixed = self._view.toreadonly()
 
     @property
@@ -77,37 +81,44 @@ class FrameReader:
 
     def room(self) -> memoryview:
         """Where the next bytes are to be put; never empty."""
-        if self._needed > len(self._buffer):
+        if self._needed > len(self._view):
             waiting = self._view[self._start : self._end]
             self._needed -= self._start
-            buffer = bytearray(max(self._needed, CHUNK_BYTES))
-            buffer[: len(waiting)] = waiting
-            self._use(buffer)
+            self._use(max(self._needed, CHUNK_BYTES))
+            self._view[: len(waiting)] = waiting
             self._start, self._end = 0, len(waiting)
         return self._view[self._end :]
 
     def filled(self, count: int) -> list[Frame]:
         """So many bytes were put there: the frames that are whole by now."""
-        buffer, fixed, start = self._buffer, self._fixed, self._start
+        fixed, start = self._fixed, self._start
         end = self._end = self._end + count
-        assert end <= len(buffer)
+        assert end <= len(fixed)
         frames: list[Frame] = []
         while True:
             self._needed = start + PREFIX.size
             if self._needed > end:
                 break
-            length, header_length = PREFIX.unpack_from(buffer, start)
+            length, header_length = PREFIX.unpack_from(fixed, start)
             header = start + PREFIX.size
             payload = header + header_length + padding(header_length)
             stop = start + LENGTH_BYTES + length
-            if length > FRAME_BYTES_MAX or header_length > HEADER_BYTES_MAX or payload > stop:
-                raise _refusal(length, header_length)
+            if length > self._bytes_max or header_length > HEADER_BYTES_MAX or payload > stop:
+                raise self._refusal(length, header_length)
             if stop > end:
                 self._needed = stop
                 break
             frames.append(Frame(fixed[header : header + header_length], fixed[payload:stop]))
             self._start = start = stop
+            self._bytes_max = FRAME_BYTES_MAX
         return frames
+
+    def _refusal(self, length: int, header_length: int) -> WireError:
+        if length > self._bytes_max:
+            return FrameTooLarge("frame", length, self._bytes_max)
+        if header_length > HEADER_BYTES_MAX:
+            return FrameTooLarge("header", header_length, HEADER_BYTES_MAX)
+        return MalformedFrame(f"a header of {header_length} bytes in a frame of {length}")
 
     def feed(self, data: Buffer) -> list[Frame]:
         """For bytes that are already somewhere else."""
@@ -120,11 +131,3 @@ class FrameReader:
             frames += self.filled(count)
             rest = rest[count:]
         return frames
-
-
-def _refusal(length: int, header_length: int) -> WireError:
-    if length > FRAME_BYTES_MAX:
-        return FrameTooLarge("frame", length, FRAME_BYTES_MAX)
-    if header_length > HEADER_BYTES_MAX:
-        return FrameTooLarge("header", header_length, HEADER_BYTES_MAX)
-    return MalformedFrame(f"a header of {header_length} bytes in a frame of {length}")

@@ -16,6 +16,8 @@ from .frame import Buffer, Frame, pack
 MAGIC: Final = "hansard"
 VERSION_MIN: Final = 1
 VERSION_MAX: Final = 1
+HELLO_BYTES_MAX: Final = 4096
+"""More is not taken from somebody who has not said who it is."""
 
 
 class Role(IntEnum):
@@ -42,7 +44,7 @@ def understood(frame: Frame) -> Hello:
     """The other side's Hello."""
     try:
         hello = msgspec.msgpack.decode(frame.header, type=Hello)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedFrame(f"the other side does not begin with a Hello: {error}") from error
     if hello.magic != MAGIC or frame.payload:
         raise MalformedFrame("the other side speaks another protocol")
