@@ -50,4 +50,4 @@ def _address(text: str) -> tuple[str, tuple[str, int]]:
     host, _, port = address.rpartition(":")
     if not (name and host and port.isdigit() and 0 < int(port) < 65536):
         raise fail(f"{text!r} is no NAME=HOST:PORT", 2)
-    return name, (host, int(port))
+    return name, (host.strip("[]"), int(port))

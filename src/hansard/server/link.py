@@ -109,8 +109,9 @@ class Link:
 
         def met(connection: Connection, hello: Hello) -> Taker:
             self._check(hello)
-            greeted.set_result(True)
-            self._begin(connection)
+            if not greeted.done():  # or else nobody waits for it any more
+                greeted.set_result(True)
+                self._begin(connection)
             return self._heard
 
         def lost() -> None:
@@ -126,10 +127,16 @@ class Link:
                 await loop.create_connection(lambda: connection, *self.address)
                 if not await greeted:
                     return False
+            await self._keep_asking(connection, gone)
         except (OSError, TimeoutError) as error:
             log.debug("cannot reach %s: %s", self.node, error)
-            connection.close()
             return False
+        finally:
+            connection.close()
+        return True
+
+    async def _keep_asking(self, connection: Connection, gone: asyncio.Event) -> None:
+        """Whether anybody listens, until it is over."""
         while not gone.is_set():
             self._answers = 0
             connection.send(self._codec.encode(()))
@@ -139,7 +146,6 @@ class Link:
                 log.warning("nothing comes from %s: connecting again", self.node)
                 connection.close()
                 await gone.wait()
-        return True
 
     def _check(self, hello: Hello) -> None:
         if hello.role is not Role.PARTICIPANT or hello.node != self.node:

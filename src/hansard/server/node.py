@@ -20,7 +20,7 @@ from hansard.phaser.government import NodeId
 from hansard.phaser.outcome import Invalid, Outcome
 from hansard.storage.store import Store
 from hansard.wire import submission as wire
-from hansard.wire.errors import MalformedFrame
+from hansard.wire.errors import MalformedFrame, WrongCluster
 from hansard.wire.frame import Frame
 from hansard.wire.handshake import Hello, Role
 
@@ -130,6 +130,8 @@ class Node:
             connection.lost = lambda: self._gone(asker)
             connection.hold(held=bool(self._pressed))
             return asker.received
+        if hello.cluster != self._hello.cluster:
+            raise WrongCluster(self._hello.cluster, hello.cluster or "none")
         if hello.node not in self._links:
             raise MalformedFrame(f"{hello.node or 'a participant without a name'} is not one of us")
         return lambda frame: self._received(connection, hello.node, frame)

@@ -19,7 +19,8 @@ from msgspec import Struct
 from hansard.phaser import Phaser, Settings
 from hansard.phaser.effect import Achievement, Report
 from hansard.phaser.event import Accepted, Appointed
-from hansard.phaser.government import Government, NodeId, Shape
+from hansard.phaser.government import Government, NodeId, Shape, epoch_of
+from hansard.storage.errors import StorageError
 
 from .disk import open_directory, recovered
 from .node import Address, Node
@@ -50,6 +51,18 @@ class Plan(Struct, frozen=True, kw_only=True):
         return Government(self.epoch, self.leader, tuple(self.participants), shape=self.shape)
 
 
+class StaleEpoch(StorageError):
+    """The directory has promised to follow a later government than the one on the command line."""
+
+    def __init__(self, given: int, promised: int) -> None:
+        super().__init__(given, promised)
+        self.given = given
+        self.promised = promised
+
+    def __str__(self) -> str:
+        return f"epoch {self.given} is over: this directory follows epoch {self.promised}; give --epoch {self.promised}"
+
+
 def run(plan: Plan) -> None:
     """Until it is told to stop (SIGTERM, SIGINT). Raises what it could not go on after."""
     gc.set_threshold(YOUNG_OBJECTS, 20, 50)
@@ -74,6 +87,8 @@ async def _serve(plan: Plan) -> None:
     store = open_directory(plan.directory, CLUSTER, plan.me)
     try:
         phaser = Phaser(plan.me, BUCKET, Settings(), recovered(store, BUCKET))
+        if epoch_of(phaser.term) > plan.epoch:
+            raise StaleEpoch(plan.epoch, epoch_of(phaser.term))
 
         def reported(bucket: int, report: Report) -> None:
             node.happen(bucket, Accepted(report.achievement, report.epoch))
