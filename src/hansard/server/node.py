@@ -33,6 +33,9 @@ from .link import Link, peer_codec
 log = logging.getLogger(__name__)
 
 TICK_S: Final = 0.1
+GROUPS_MAX: Final = 2
+"""While so many groups of a bucket are under way to our disk, submissions gather for the next one: whatever comes back,
+from that disk or from a member, takes them along."""
 EVENTS_MAX: Final = 1_000
 """So many are handled at once, though there may be more to read: a client that sends faster than that is held then."""
 WAIT_US_MAX: Final = 3600 * 1_000_000
@@ -60,6 +63,9 @@ class Node:
         self._reported = reported
         self._failed = failed
         self._inboxes: dict[int, list[Event]] = {bucket: [] for bucket in phasers}
+        self._handed = dict.fromkeys(phasers, 0)
+        """The last ticket of each bucket that the journal was given, and the last that it has synced."""
+        self._synced = dict.fromkeys(phasers, 0)
         self._planned = False
         self._broken = False
         """Some of what a phaser wanted could not be done, so it may never be asked again."""
@@ -160,8 +166,8 @@ class Node:
         self._last_id += 1
         self._asked[self._last_id] = asker, submit.id
         continues = submit.continues
-        self.happen(
-            submit.bucket,
+        inbox = self._inboxes[submit.bucket]
+        inbox.append(
             event.Submit(
                 self._last_id,
                 submit.batch,
@@ -169,10 +175,12 @@ class Node:
                 submit.epoch,
                 submit.buckets,
                 event.Continues(continues.connection, continues.previous) if continues is not None else None,
-            ),
+            )
         )
-        if len(self._inboxes[submit.bucket]) >= EVENTS_MAX:
+        if len(inbox) >= EVENTS_MAX:
             self._turn()
+        elif self._handed[submit.bucket] - self._synced[submit.bucket] < GROUPS_MAX:
+            self._plan()
 
     def _connected(self, node: NodeId) -> None:
         for bucket in self._phasers:
@@ -180,6 +188,7 @@ class Node:
 
     def _persisted(self, tickets: Mapping[int, int]) -> None:
         for bucket, ticket in tickets.items():
+            self._synced[bucket] = ticket
             self.happen(bucket, Persisted(ticket))
 
     async def _tick(self) -> None:
@@ -246,6 +255,7 @@ class Node:
         length = sum([write.batch.length for write in persist.writes if isinstance(write, Put)])
         writes = [translated(bucket, write) for write in persist.writes]
         self._jobs.append(Job(bucket, persist.ticket, writes, length))
+        self._handed[bucket] = persist.ticket
 
     def _fetch(self, bucket: int, fetch: Fetch) -> None:
         def found(start: int, batches: list[Batch]) -> None:
