@@ -15,7 +15,6 @@ from .journal import JournalFile
 from .manifest import BucketEntry, Segment
 from .record import NOTE_LOST, RECORD_BYTES, Record, note_mark
 
-
 NO_TAGS: Final[frozenset[int]] = frozenset()
 
 

@@ -13,7 +13,7 @@ from . import ballast
 from . import manifest as manifests
 from .bucket import BucketLog
 from .documents import Documents, Moment
-from .errors import Corrupt, DiskFull, ReadOnly, StorageError, StoreFailed, SyncFailed
+from .errors import Corrupt, DiskFull, ReadOnly, StoreFailed, SyncFailed
 from .filing import file_entries
 from .identity import Identity
 from .journal import HEADER_BYTES, Journal
