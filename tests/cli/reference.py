@@ -14,12 +14,13 @@ PLACE = re.compile(r"<!-- help: (?P<command>[a-z ]+) -->\n(?:\n```text\n.*?```\n
 
 
 def commands() -> Iterator[str]:
-    """Every command there is, groups first."""
+    """Every command that is shown, groups first."""
     waiting = [("hansard", get_command(app))]
     while waiting:
         name, command = waiting.pop(0)
         yield name
-        waiting += [(f"{name} {sub}", below) for sub, below in getattr(command, "commands", {}).items()]
+        below = getattr(command, "commands", {})
+        waiting += [(f"{name} {sub}", each) for sub, each in below.items() if not each.hidden]
 
 
 def help_text(command: str) -> str:
