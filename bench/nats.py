@@ -123,8 +123,10 @@ class Client(asyncio.Protocol):
         self._message = f"PUB {SUBJECT} {INBOX} {len(VALUE)}\r\n".encode() + VALUE + b"\r\n"
 
     async def connect(self, port: int) -> None:
-        loop = asyncio.get_running_loop()
-        self._transport, _ = await loop.create_connection(lambda: self, HOST, port)
+        await asyncio.get_running_loop().create_connection(lambda: self, HOST, port)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
         self._transport.write(CONNECT + SUBSCRIBE)
 
     async def run(self, load: Load) -> Figures:
