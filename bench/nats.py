@@ -9,7 +9,7 @@ import json
 import socket
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from bench.load import PATIENCE_S, Course, Figures, Load
 from bench.peer import VALUE, Peer
