@@ -101,7 +101,7 @@ def measure(only: Sequence[str] = (), *, profiled: bool = False) -> list[Row]:
                 AssertionError,
                 OSError,
                 TimeoutError,
-            ) as error:  # a peer's trouble is not to cost us our own figures
+            ) as error:  # not to cost us our own figures
                 missing.append(Row(name, f"failed: {error!r}", NO_TARGET, ok=True))
     rows += [row for shape in SHAPES for row in claims(shape, runs)]
     rows += starmap(figures_row, runs.items())
