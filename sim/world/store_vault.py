@@ -5,12 +5,12 @@ and some prefix of what was under way after it; whatever else it finds is a viol
 """
 
 from random import Random
-from typing import Final, assert_never
+from typing import Final
 
 from hansard.batch import Batch
-from hansard.phaser import effect
+from hansard.phaser.effect import Write
 from hansard.phaser.recovered import Recovered
-from hansard.storage import write as storage_write
+from hansard.server.disk import translated
 from hansard.storage.identity import Identity
 from hansard.storage.manifest import Hold
 from hansard.storage.retention import Retention
@@ -37,7 +37,7 @@ class StoreVault:
     def _open(self, *, create: bool = False) -> Store:
         return open_store(self.disk, create=Identity("simulated") if create else None, settings=SETTINGS)
 
-    def write(self, ticket: int, writes: tuple[effect.Write, ...]) -> None:
+    def write(self, ticket: int, writes: tuple[Write, ...]) -> None:
         self.model.write(ticket, writes)
 
     def sync(self, ticket: int) -> None:
@@ -47,8 +47,8 @@ class StoreVault:
         if self.store.filing_due:
             self.store.file()
 
-    def _do(self, writes: list[effect.Write]) -> None:
-        self.store.write([_translated(write) for write in writes])
+    def _do(self, writes: list[Write]) -> None:
+        self.store.write([translated(BUCKET, write) for write in writes])
 
     def crash(self, random: Random) -> None:
         """At some operation of what was under way, or before or after all of it."""
@@ -99,21 +99,3 @@ class StoreVault:
 
     def synced_batches(self) -> list[Batch]:
         return self.model.synced_batches()
-
-
-def _translated(write: effect.Write) -> storage_write.Write:
-    match write:
-        case effect.Put():
-            return storage_write.Append(BUCKET, write.batch)
-        case effect.Cut():
-            return storage_write.Cut(BUCKET, write.end)
-        case effect.Reset():
-            return storage_write.Reset(BUCKET, write.start)
-        case effect.Note():
-            return storage_write.Note(BUCKET, write.content)
-        case effect.Keep():
-            return storage_write.Keep(BUCKET, write.name, write.content)
-        case effect.Discard():
-            return storage_write.Discard(BUCKET, write.name)
-        case _:
-            assert_never(write)

@@ -30,6 +30,18 @@ def test_submissions_get_receipts_with_rising_offsets(tmp_path: Path, loop: Any,
     check_alike(tmp_path, offsets[-1] + 1)
 
 
+def test_members_hear_of_the_last_commit_though_nothing_follows_it(tmp_path: Path, loop: Any, shape: Shape) -> None:
+    """A commit point waits for a batch to carry it, but not for ever; nobody reminds anybody here."""
+
+    async def story(trio: Trio) -> None:
+        async with await trio.dial() as caller:
+            caller.submit(submission(1, change("v")))
+            (offset,) = await caller.receipts(1)
+            await until(lambda: all(trio.phasers[name].ledger.committed > offset for name in NAMES))
+
+    told(tmp_path, story, loop=loop, shape=shape, settings=Settings(resend_us=3_600_000_000))
+
+
 def test_one_frame_of_many_streams_is_one_batch_and_one_frame_of_receipts(
     tmp_path: Path, loop: Any, shape: Shape
 ) -> None:

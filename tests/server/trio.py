@@ -81,6 +81,7 @@ class Trio:
         self.disks: dict[str, SimDisk] = dict(disks or {})
         """Of those that have no directory, but a disk with faults to switch on."""
         self.nodes: dict[str, Node] = {}
+        self.phasers: dict[str, Phaser] = {}
         self.failures: list[BaseException] = []
         self._stores: dict[str, Store] = {}
         self._reigns = 0
@@ -108,6 +109,7 @@ class Trio:
     async def start(self, name: str) -> None:
         store = self._stores[name] = self._opened(name)
         phaser = Phaser(name, 0, self.settings, recovered(store, 0))
+        self.phasers[name] = phaser
         ways = {other: self.doors[name, other].address for other in NAMES if other != name}
         ways[name] = self.addresses[name]
 

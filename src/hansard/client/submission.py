@@ -5,6 +5,7 @@ tell is in two fields: `doubt`, that some attempt ended without a conclusive ans
 was refused with. Where neither a doubt nor an attempt is under way, it is certainly not stored.
 """
 
+from abc import ABC, abstractmethod
 from asyncio import Future
 from collections.abc import Sequence
 
@@ -18,7 +19,7 @@ from .receipts import Receipt, Receipts
 NO_SERIES = -1
 
 
-class Submission:
+class Submission(ABC):
     """What a stream keeps of a batch. `first`, `last` and `previous` are its series, once it has been sent."""
 
     __slots__ = (
@@ -62,14 +63,14 @@ class Submission:
     def certainly_not_stored(self) -> bool:
         return self.sent_id is None and not self.doubt
 
-    def built(self) -> Batch:
-        raise NotImplementedError
+    @abstractmethod
+    def built(self) -> Batch: ...
 
-    def stored(self, receipts: Receipts) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def stored(self, receipts: Receipts) -> None: ...
 
-    def failed(self, error: ClientError) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def failed(self, error: ClientError) -> None: ...
 
 
 class Draft(Submission):
