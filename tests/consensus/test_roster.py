@@ -1,0 +1,307 @@
+"""What follows from each entry, whatever has come before it and however often it comes."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hansard.consensus.cluster import Peer
+from hansard.consensus.content import (
+    Arrive,
+    Arrived,
+    Begin,
+    Content,
+    Council,
+    Depart,
+    Departed,
+    Fact,
+    Moved,
+    Proposal,
+    Proposed,
+    Upgrade,
+    Upgraded,
+)
+from hansard.consensus.recovered import State, decode_state, encode
+from hansard.consensus.roster import Roster, follows
+
+A1, A2, A3, B1 = Peer("a", 11), Peer("a", 12), Peer("a", 13), Peer("b", 21)
+
+
+def arrive(peer: Peer, address: str = "here", zone: str = "", rules_max: int = 1, inventory: bytes = b"") -> Arrive:
+    return Arrive(peer, address, zone, rules_max, inventory)
+
+
+def facts(roster: Roster, *contents: Content) -> list[Fact | None]:
+    return [roster.apply(content) for content in contents]
+
+
+def after(*contents: Content) -> Roster:
+    roster = Roster()
+    facts(roster, *contents)
+    return roster
+
+
+# Arriving.
+
+
+def test_nobody_is_there_at_first() -> None:
+    roster = Roster()
+    assert not roster.participants
+    assert roster.rules == 1
+    assert not roster.here(A1) and not roster.gone(A1)
+
+
+def test_an_arrival_is_a_fact_with_all_that_it_brings() -> None:
+    roster = Roster()
+    assert roster.apply(arrive(A1, "host:1", "west", inventory=b"things")) == Arrived(
+        "a", 1, "host:1", "west", b"things"
+    )
+    assert roster.here(A1) and not roster.gone(A1)
+    known = roster.participants["a"]
+    assert (known.peer, known.incarnation, known.address, known.zone, known.rules_max) == (A1, 1, "host:1", "west", 1)
+
+
+def test_arriving_again_changes_nothing() -> None:
+    roster = after(arrive(A1))
+    image = roster.image()
+    assert facts(roster, arrive(A1), arrive(A1, inventory=b"more")) == [None, None]
+    assert roster.image() == image
+
+
+def test_participants_are_in_the_order_of_their_arrival() -> None:
+    roster = after(arrive(Peer("c", 1)), arrive(Peer("a", 1)), arrive(Peer("b", 1)))
+    assert list(roster.participants) == ["c", "a", "b"]
+    facts(roster, arrive(Peer("c", 1), "elsewhere"), Depart(Peer("a", 1)), arrive(Peer("a", 2)))
+    assert list(roster.participants) == ["c", "b", "a"]
+
+
+def test_another_address_or_zone_is_a_move() -> None:
+    roster = after(arrive(A1, "old", "west"))
+    assert roster.apply(arrive(A1, "new", "west")) == Moved("a", 1, "new", "west")
+    assert roster.apply(arrive(A1, "new", "east")) == Moved("a", 1, "new", "east")
+    assert roster.apply(arrive(A1, "new", "east")) is None
+    assert (roster.participants["a"].address, roster.participants["a"].zone) == ("new", "east")
+
+
+def test_a_move_keeps_what_the_participant_has_proposed() -> None:
+    roster = after(arrive(A1, "old"), Proposal(A1, 3, 1, b"x"), arrive(A1, "new"))
+    assert roster.apply(Proposal(A1, 3, 1, b"x")) is None
+    assert roster.apply(Proposal(A1, 3, 2, b"y")) == Proposed("a", 1, b"y")
+
+
+def test_knowing_newer_rules_is_remembered_without_a_fact() -> None:
+    roster = after(arrive(A1))
+    assert roster.apply(arrive(A1, rules_max=2)) is None
+    assert roster.participants["a"].rules_max == 2
+
+
+def test_another_life_of_the_same_name_waits_until_the_first_has_departed() -> None:
+    roster = after(arrive(A1))
+    assert "another a is there, as incarnation 1" in roster.refusal(arrive(A2))
+    assert roster.apply(arrive(A2, "elsewhere")) is None
+    assert roster.here(A1) and not roster.here(A2) and not roster.gone(A2)
+    assert roster.participants["a"].address == "here"
+    roster.apply(Depart(A1))
+    assert not roster.refusal(arrive(A2))
+    assert roster.apply(arrive(A2)) == Arrived("a", 2, "here", "", b"")
+
+
+def test_who_does_not_know_the_rules_is_refused_and_told_why() -> None:
+    roster = after(arrive(A1, rules_max=3), Upgrade(3))
+    assert roster.refusal(arrive(B1, rules_max=2)) == "the cluster follows rules 3, and b knows them up to 2"
+    assert roster.apply(arrive(B1, rules_max=2)) is None
+    assert not roster.here(B1)
+    assert roster.apply(arrive(B1, rules_max=3)) == Arrived("b", 1, "here", "", b"")
+
+
+def test_who_is_there_is_not_refused() -> None:
+    assert after(arrive(A1)).refusal(arrive(A1, "elsewhere")) == ""
+
+
+# Departing.
+
+
+def test_a_departure_is_a_fact_once() -> None:
+    roster = after(arrive(A1))
+    assert facts(roster, Depart(A1), Depart(A1)) == [Departed("a", 1), None]
+    assert not roster.here(A1) and roster.gone(A1)
+    assert not roster.participants
+
+
+def test_the_departure_of_another_life_is_nothing() -> None:
+    roster = after(arrive(A1))
+    assert facts(roster, Depart(A2), Depart(B1)) == [None, None]
+    assert roster.here(A1)
+
+
+def test_each_life_is_the_next_incarnation() -> None:
+    roster = Roster()
+    lived: list[Content] = [arrive(A1), Depart(A1), arrive(A2), Depart(A2), arrive(A3)]
+    assert [fact.incarnation for fact in facts(roster, *lived) if isinstance(fact, Arrived | Departed)] == [
+        1,
+        1,
+        2,
+        2,
+        3,
+    ]
+
+
+def test_an_arrival_that_was_under_way_when_its_life_ended_is_nothing() -> None:
+    roster = after(arrive(A1), Depart(A1))
+    assert roster.apply(arrive(A1)) is None
+    assert not roster.here(A1) and roster.gone(A1)
+
+
+def test_a_life_that_was_never_there_is_not_gone() -> None:
+    roster = after(arrive(A1), Depart(A1))
+    assert not roster.gone(A2)
+    roster.apply(arrive(A2))
+    assert roster.gone(A1) and not roster.gone(A2) and not roster.gone(A3)
+
+
+# Proposals.
+
+
+def test_only_who_is_there_can_propose() -> None:
+    roster = Roster()
+    assert roster.apply(Proposal(A1, 1, 1, b"x")) is None
+    facts(roster, arrive(A1))
+    assert roster.apply(Proposal(A2, 1, 1, b"x")) is None
+    assert roster.apply(Proposal(A1, 1, 1, b"x")) == Proposed("a", 1, b"x")
+
+
+def test_a_proposal_counts_once_and_in_order() -> None:
+    roster = after(arrive(A1))
+    numbers = [1, 1, 3, 2, 1, 2, 3, 5, 4, 5]
+    came = facts(roster, *[Proposal(A1, 4, number, b"%d" % number) for number in numbers])
+    assert [fact.content for fact in came if isinstance(fact, Proposed)] == [b"1", b"2", b"3", b"4", b"5"]
+
+
+def test_a_new_session_begins_at_one_and_ends_the_one_before() -> None:
+    roster = after(arrive(A1), Proposal(A1, 1, 1, b"x"))
+    assert roster.apply(Proposal(A1, 2, 2, b"too early")) is None
+    assert roster.apply(Proposal(A1, 1, 2, b"not ended yet")) == Proposed("a", 1, b"not ended yet")
+    assert roster.apply(Proposal(A1, 3, 1, b"y")) == Proposed("a", 1, b"y")
+    assert facts(roster, Proposal(A1, 1, 3, b"late"), Proposal(A1, 2, 1, b"late")) == [None, None]
+    assert roster.apply(Proposal(A1, 3, 2, b"z")) == Proposed("a", 1, b"z")
+
+
+def test_a_proposal_of_a_departed_life_comes_too_late() -> None:
+    roster = after(arrive(A1), Proposal(A1, 1, 1, b"x"), Depart(A1))
+    assert roster.apply(Proposal(A1, 1, 2, b"y")) is None
+    facts(roster, arrive(A2))
+    assert roster.apply(Proposal(A1, 1, 2, b"y")) is None
+    assert roster.apply(Proposal(A2, 1, 1, b"z")) == Proposed("a", 2, b"z")
+
+
+def test_the_numbers_of_one_are_nothing_to_another() -> None:
+    roster = after(arrive(A1), arrive(B1), Proposal(A1, 9, 1, b"x"))
+    assert roster.apply(Proposal(B1, 1, 1, b"y")) == Proposed("b", 1, b"y")
+
+
+@pytest.mark.parametrize(
+    ("session", "number", "expected"),
+    [
+        (2, 6, True),
+        (2, 5, False),
+        (2, 7, False),
+        (3, 1, True),
+        (3, 2, False),
+        (9, 1, True),
+        (1, 1, False),
+        (1, 6, False),
+    ],
+)
+def test_what_follows_number_five_of_session_two(session: int, number: int, expected: bool) -> None:
+    assert follows(Proposal(A1, session, number, b""), session=2, number=5) is expected
+
+
+# Rules.
+
+
+def test_rules_are_raised_when_everybody_knows_them() -> None:
+    roster = after(arrive(A1, rules_max=2), arrive(B1, rules_max=1))
+    assert roster.apply(Upgrade(2)) is None
+    assert roster.rules == 1
+    roster.apply(arrive(B1, rules_max=3))
+    assert facts(roster, Upgrade(3), Upgrade(2), Upgrade(2)) == [None, Upgraded(2), None]
+    assert roster.rules == 2
+
+
+def test_rules_are_raised_when_the_one_that_does_not_know_them_has_departed() -> None:
+    roster = after(arrive(A1, rules_max=2), arrive(B1, rules_max=1), Depart(B1))
+    assert roster.apply(Upgrade(2)) == Upgraded(2)
+
+
+def test_rules_never_fall() -> None:
+    roster = after(arrive(A1, rules_max=5), Upgrade(4))
+    assert facts(roster, Upgrade(3), Upgrade(4)) == [None, None]
+    assert roster.rules == 4
+
+
+def test_where_nobody_is_there_nobody_knows_any_rules() -> None:
+    assert Roster().apply(Upgrade(2)) is None
+
+
+def test_who_knows_fewer_rules_than_are_followed_does_not_count_as_knowing_less() -> None:
+    """It has started with an older version, and cannot go on: what is known of it stays as it was."""
+    roster = after(arrive(A1, "here", rules_max=2), Upgrade(2))
+    assert roster.apply(arrive(A1, "elsewhere", rules_max=1)) is None
+    assert roster.participants["a"].rules_max == 2
+
+
+# The rest.
+
+
+def test_what_leaders_and_voters_are_is_no_fact() -> None:
+    roster = after(arrive(A1))
+    image = roster.image()
+    assert facts(roster, Begin(), Council((A1,)), Council((A1, B1))) == [None, None, None]
+    assert roster.image() == image
+
+
+PEERS = st.builds(Peer, st.sampled_from("abc"), st.integers(1, 3))
+CONTENTS: st.SearchStrategy[Content] = st.one_of(
+    st.builds(Arrive, PEERS, st.sampled_from(["here", "there"]), st.sampled_from(["", "x"]), st.integers(1, 3)),
+    st.builds(Depart, PEERS),
+    st.builds(Upgrade, st.integers(1, 3)),
+    st.builds(Proposal, PEERS, st.integers(1, 2), st.integers(1, 3), st.just(b"x")),
+)
+
+
+@given(st.lists(CONTENTS, max_size=30), st.lists(CONTENTS, max_size=10))
+def test_from_its_image_it_goes_on_as_if_nothing_had_happened(past: list[Content], future: list[Content]) -> None:
+    roster = after(*past)
+    stored = encode(State(end=len(past), term=7, voters=(A1, B1), roster=roster.image(), image=b"machine"))
+    state = decode_state(stored)
+    assert (state.end, state.term, state.voters, state.image) == (len(past), 7, (A1, B1), b"machine")
+    other = Roster(state.roster)
+    assert list(other.participants.items()) == list(roster.participants.items())
+    assert facts(other, *future) == facts(roster, *future)
+    assert other.image() == roster.image()
+    assert encode(State(roster=other.image())) == encode(State(roster=roster.image()))
+
+
+def test_an_empty_disk_has_the_state_before_everything() -> None:
+    assert decode_state(b"") == State()
+    assert Roster(State().roster).image() == Roster().image()
+    assert msgspec.msgpack.decode(encode(State()), type=State) == State()
+
+
+@given(st.lists(CONTENTS, max_size=40), st.data())
+def test_entries_that_are_there_twice_count_once(contents: list[Content], data: st.DataObject) -> None:
+    """A leader that does not know whether something is in the log already may add it once more, right after."""
+    doubled = [content for content in contents for _ in range(data.draw(st.integers(1, 2)))]
+    once, twice = Roster(), Roster()
+    assert [f for f in facts(once, *contents) if f] == [f for f in facts(twice, *doubled) if f]
+    assert once.image() == twice.image()
+
+
+@given(st.lists(CONTENTS, max_size=60))
+def test_incarnations_of_a_node_follow_each_other_without_gaps(contents: list[Content]) -> None:
+    roster = Roster()
+    seen: dict[str, list[int]] = {}
+    for fact in facts(roster, *contents):
+        if isinstance(fact, Arrived):
+            seen.setdefault(fact.node, []).append(fact.incarnation)
+    assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in seen.values())
