@@ -15,5 +15,6 @@ government, which is made anew by a flag and reviewed like code.
     ...
 
 Everything is deterministic: time is virtual, a message takes a millisecond, a sync two, and all participants get a tick
-each 100 ms. The commands are listed in commands.py, what can be expected in expectation.py.
+each 100 ms. The commands are listed in commands.py, what can be expected in expectation.py. Time, ways, the trace and
+the form of a file (scene.py, links.py, usual.py, transcript.py) know nothing of phasers.
 """

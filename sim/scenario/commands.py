@@ -28,20 +28,15 @@ quiet | aloud                      leave all but answers and losses out of the t
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from hansard.batch import build
 from hansard.phaser.event import Connected, Continues, Read, Submit, Trimmed
 from hansard.phaser.government import Government, Shape
 
-from .links import Way, ways
+from .links import ways
 from .stage import Stage
-
-_UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
-
-
-class BadCommand(ValueError):
-    """A line of a scenario that says nothing that can be done."""
+from .usual import USUAL
+from .words import BadCommand, choice, duration_us, words
 
 
 def perform(stage: Stage, line: str) -> None:
@@ -49,44 +44,6 @@ def perform(stage: Stage, line: str) -> None:
     if name not in _COMMANDS:
         raise BadCommand(f"there is no command {name}")
     _COMMANDS[name](stage, rest.strip())
-
-
-def duration_us(text: str) -> int:
-    found = re.fullmatch(r"(\d+)(us|ms|s)", text)
-    if found is None:
-        raise BadCommand(f"{text} is no duration: write 2s or 300ms")
-    return int(found[1]) * _UNITS_US[found[2]]
-
-
-@dataclass(slots=True)
-class Words:
-    """The words of a line: some plain ones, and then options, each a word and its value."""
-
-    plain: list[str]
-    options: dict[str, str]
-
-    def number(self, option: str, otherwise: int) -> int:
-        return int(self.options.get(option, otherwise))
-
-    def duration_us(self, option: str, otherwise: str) -> int:
-        return duration_us(self.options.get(option, otherwise))
-
-
-def words(text: str, *options: str) -> Words:
-    plain: list[str] = []
-    found: dict[str, str] = {}
-    waiting = text.split()
-    while waiting:
-        word = waiting.pop(0)
-        if word in options:
-            if not waiting:
-                raise BadCommand(f"{word} lacks its value")
-            found[word] = waiting.pop(0)
-        elif found:
-            raise BadCommand(f"{word} is not understood; there are {', '.join(options)}")
-        else:
-            plain.append(word)
-    return Words(plain, found)
 
 
 # Governments.
@@ -124,7 +81,7 @@ def _tell(stage: Stage, name: str) -> None:
 
 
 def _accept(stage: Stage, rest: str) -> None:
-    stage.edicts.accepting = _choice(rest, "yes", "no") == "yes"
+    stage.edicts.accepting = choice(rest, "yes", "no") == "yes"
     stage.judge_reports()
 
 
@@ -165,10 +122,6 @@ def _read(stage: Stage, rest: str) -> None:
 # The network.
 
 
-def _cut(stage: Stage, rest: str) -> None:
-    stage.links.cut.update(ways(rest))
-
-
 def _heal(stage: Stage, rest: str) -> None:
     """Both ends learn that the way is there again."""
     healed = ways(rest) if rest else sorted(stage.links.cut)
@@ -178,30 +131,6 @@ def _heal(stage: Stage, rest: str) -> None:
             stage.happen(stage.actor(one), Connected(other))
             if (other, one) not in healed:
                 stage.happen(stage.actor(other), Connected(one))
-
-
-def _hold(stage: Stage, rest: str) -> None:
-    for way in ways(rest):
-        stage.links.held.setdefault(way, [])
-
-
-def _release(stage: Stage, rest: str) -> None:
-    where, *how = rest.split()
-    if not set(how) <= {"reversed", "twice"}:
-        raise BadCommand("write: release a>b [reversed] [twice]")
-    for way in ways(where):
-        _let_go(stage, way, how)
-
-
-def _let_go(stage: Stage, way: Way, how: list[str]) -> None:
-    held = stage.links.held.pop(way, [])
-    for message in reversed(held) if "reversed" in how else held:
-        for _ in range(2 if "twice" in how else 1):
-            stage.deliver(*way, message)
-
-
-def _double(stage: Stage, rest: str) -> None:
-    stage.links.doubling.update(ways(rest))
 
 
 # Participants.
@@ -267,52 +196,19 @@ def _trim(stage: Stage, rest: str) -> None:
     stage.happen(actor, Trimmed(int(start)))
 
 
-# Time and the trace.
-
-
-def _run(stage: Stage, rest: str) -> None:
-    if rest.startswith("any "):
-        stage.run(stage.chances.choose(duration_us(rest.removeprefix("any ")) // 1000) * 1000)
-    else:
-        stage.run(duration_us(rest))
-
-
-def _settle(stage: Stage, _: str) -> None:
-    stage.settle()
-
-
 def _show(stage: Stage, _: str) -> None:
     for actor in stage.actors.values():
         stage.tell(actor.state())
 
 
-def _quiet(stage: Stage, _: str) -> None:
-    stage.quiet = True
-
-
-def _aloud(stage: Stage, _: str) -> None:
-    stage.quiet = False
-
-
-def _choice(text: str, *choices: str) -> str:
-    if text not in choices:
-        raise BadCommand(f"{text} is none of {', '.join(choices)}")
-    return text
-
-
 _COMMANDS: dict[str, Callable[[Stage, str], None]] = {
+    **USUAL,
     "appoint": _appoint,
     "tell": _tell,
     "accept": _accept,
     "submit": _submit,
     "read": _read,
-    "run": _run,
-    "settle": _settle,
-    "cut": _cut,
     "heal": _heal,
-    "hold": _hold,
-    "release": _release,
-    "double": _double,
     "crash": _crash,
     "restart": _restart,
     "pause": _pause,
@@ -320,6 +216,4 @@ _COMMANDS: dict[str, Callable[[Stage, str], None]] = {
     "disk": _disk,
     "trim": _trim,
     "show": _show,
-    "quiet": _quiet,
-    "aloud": _aloud,
 }

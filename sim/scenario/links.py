@@ -1,25 +1,26 @@
 """The ways between participants: each direction on its own, whole, cut, or holding back what is under way."""
 
 from dataclasses import dataclass, field
-
-from hansard.phaser.government import NodeId
-from hansard.phaser.message import Message
+from typing import Generic, TypeVar
 
 DELAY_US = 1_000
 
-Way = tuple[NodeId, NodeId]
+Way = tuple[str, str]
 """From one participant to another."""
+
+Said = TypeVar("Said")
+"""What goes over a way."""
 
 
 @dataclass(slots=True)
-class Links:
+class Links(Generic[Said]):
     cut: set[Way] = field(default_factory=set)
-    held: dict[Way, list[Message]] = field(default_factory=dict)
+    held: dict[Way, list[Said]] = field(default_factory=dict)
     """Of the ways on which everything waits: what waits there, the oldest first."""
     doubling: set[Way] = field(default_factory=set)
     """Where everything comes twice."""
 
-    def is_whole(self, one: NodeId, other: NodeId) -> bool:
+    def is_whole(self, one: str, other: str) -> bool:
         return (one, other) not in self.cut and (other, one) not in self.cut
 
 

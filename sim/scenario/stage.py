@@ -1,13 +1,5 @@
-"""The stage of a scenario: virtual time, what is under way, and carrying out what the phasers want done.
+"""The stage of a scenario: carrying out what the phasers want done."""
 
-Whatever takes time waits in one queue, ordered by when it is due and then by when it was put there. A trace line is
-written when something reaches somebody, not when it is sent.
-"""
-
-import heapq
-from collections import Counter
-from collections.abc import Callable
-from itertools import count
 from typing import assert_never
 
 from hansard.phaser import Settings
@@ -36,24 +28,20 @@ from . import promise, wording
 from .actor import Actor
 from .chances import Chances
 from .edicts import ACCEPT_US, Edicts
-from .links import DELAY_US, Links
+from .links import DELAY_US
+from .scene import Scene
 
 TICK_US = 100_000
-SETTLE_US_MAX = 60_000_000
-SAID_MAX = 2
-"""How often the same message is told of while one command is carried out."""
 WALL_US = 1_000_000_000
 """The leaders' clocks when a scenario begins."""
 
 
-class Stage:
+class Stage(Scene[Message]):
     def __init__(self, shape: Shape, settings: Settings, chances: Chances) -> None:
+        super().__init__(chances, TICK_US)
         self.shape = shape
-        self.chances = chances
         self.settings = settings
-        self.now_us = 0
         self.actors: dict[NodeId, Actor] = {}
-        self.links = Links()
         self.edicts = Edicts()
         self.answers: dict[int, str] = {}
         self.reads: dict[int, str] = {}
@@ -61,65 +49,12 @@ class Stage:
         """The changes of every submission."""
         self.asked: dict[int, int] = {}
         """For every read, up to where changes had been acknowledged when it was asked for."""
-        self.lines: list[str] = []
-        self.quiet = False
         self.kept_promises = promise.Promises()
-        self._queue: list[tuple[int, int, Callable[[], None]]] = []
-        self._order = count()
-        self._next_tick_us = TICK_US
-        self._said: Counter[str] = Counter()
 
-    # Time.
-
-    def after(self, delay_us: int, action: Callable[[], None]) -> None:
-        heapq.heappush(self._queue, (self.now_us + delay_us, next(self._order), action))
-
-    def run(self, duration_us: int) -> None:
-        until_us = self.now_us + duration_us
-        while (self._queue and self._queue[0][0] <= until_us) or self._next_tick_us <= until_us:
-            self._step()
-        self.now_us = until_us
-
-    def settle(self) -> None:
-        """Until nothing is under way; what waits for a tick, a cut way, a held message or a stalled disk goes on
-        waiting."""
-        until_us = self.now_us + SETTLE_US_MAX
-        while self._queue:
-            self._step()
-            assert self.now_us <= until_us, "it never settles"
-
-    def _step(self) -> None:
-        if self._queue and self._queue[0][0] <= self._next_tick_us:
-            self.now_us, _, action = heapq.heappop(self._queue)
-            action()
-            return
-        self.now_us = self._next_tick_us
-        self._next_tick_us += TICK_US
+    def tick(self) -> None:
         for actor in self.actors.values():
             if not actor.paused:
                 self.happen(actor, Tick())
-
-    # The trace.
-
-    def tell(self, text: str) -> None:
-        self.lines.append(f"{self.now_us / 1000:>8g}ms  {text}")
-
-    def tell_detail(self, text: str) -> None:
-        """What a reader can do without, if the scenario says so."""
-        if not self.quiet:
-            self.tell(text)
-
-    def tell_message(self, text: str) -> None:
-        """What is only said again, while one command is carried out, is counted."""
-        self._said[text] += 1
-        if self._said[text] <= SAID_MAX:
-            self.tell_detail(text)
-
-    def tell_repetitions(self) -> None:
-        for text, times in self._said.items():
-            if times > SAID_MAX:
-                self.tell_detail(f"{text}, and {times - SAID_MAX} times more")
-        self._said.clear()
 
     # Participants.
 

@@ -1,11 +1,10 @@
 """`python -m tests.scenarios [name ...]` prints traces; with --regenerate it writes them into their files."""
 
 import argparse
-from pathlib import Path
 
-from sim.scenario.transcript import ScenarioFailed, parse, renewed
+from sim.scenario.transcript import ScenarioFailed, renewed
 
-FOLDER = Path(__file__).parent
+from .folders import FILES, LANGUAGES, scenario_in
 
 
 def main() -> int:
@@ -14,14 +13,14 @@ def main() -> int:
     parser.add_argument("--regenerate", action="store_true", help="write the traces that are out of date")
     arguments = parser.parse_args()
     failures = 0
-    for path in sorted(FOLDER.glob("*/*.txt")):
+    for path in FILES:
         if arguments.names and path.stem not in arguments.names:
             continue
         text = path.read_text()
-        if parse(text).broken and not arguments.names:
+        if scenario_in(path).broken and not arguments.names:
             continue
         try:
-            after = renewed(text)
+            after = renewed(text, LANGUAGES[path.parent.name])
         except ScenarioFailed as failure:
             print(f"{path.name} fails, and stays as it is. {failure}")
             failures += 1

@@ -5,11 +5,12 @@ import pytest
 from hansard.batch import build
 from hansard.phaser.effect import Cut, Note, Persist, Put, Reset
 from sim.scenario.chances import Chances
-from sim.scenario.commands import BadCommand, duration_us, words
 from sim.scenario.drive import Copy, Drive
+from sim.scenario.language import PHASER
 from sim.scenario.links import ways
 from sim.scenario.promise import missing_from
 from sim.scenario.transcript import ScenarioFailed, renewed
+from sim.scenario.words import BadCommand, duration_us, words
 
 
 def put(offset: int) -> Put:
@@ -56,7 +57,7 @@ settle
 expect a: not holds k=1
 """
     with pytest.raises(ScenarioFailed, match="line 9, star with 1"):
-        renewed(text)
+        renewed(text, PHASER)
 
 
 def test_what_a_disk_lacks_is_missing_unless_retention_took_it() -> None:

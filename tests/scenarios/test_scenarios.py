@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from hansard.phaser.government import Shape
+from sim.scenario.language import PHASER
 from sim.scenario.transcript import Scenario, ScenarioFailed, parse, play, renewed
 
-FOLDER = Path(__file__).parent
-FILES = sorted(FOLDER.glob("*/*.txt"))
-SCENARIOS = {path: parse(path.read_text()) for path in FILES}
+from .folders import FILES, scenario_in
+
+SCENARIOS = {path: scenario_in(path) for path in FILES}
 PLAYS = [
     pytest.param(
         path,
         shape,
-        id=f"{path.stem}-{shape}",
+        id="-".join(filter(None, (path.stem, shape))),
         marks=[pytest.mark.xfail(reason=scenario.broken, raises=ScenarioFailed)] if scenario.broken else [],
     )
     for path, scenario in SCENARIOS.items()
@@ -32,7 +32,7 @@ PLAYS = [
 
 
 @pytest.mark.parametrize(("path", "shape"), PLAYS)
-def test_it_happens_as_told(path: Path, shape: Shape) -> None:
+def test_it_happens_as_told(path: Path, shape: str) -> None:
     scenario = SCENARIOS[path]
     told = scenario.traces.get(shape, "")
     happened = play(scenario, shape)
@@ -41,7 +41,7 @@ def test_it_happens_as_told(path: Path, shape: Shape) -> None:
             unified_diff(told.splitlines(), happened.splitlines(), "as told", "as it happened", lineterm="", n=2)
         )
         command = f"python -m tests.scenarios --regenerate {path.stem}"
-        pytest.fail(f"{path.name} on {shape} happens otherwise now:\n{difference}\nto accept that: {command}")
+        pytest.fail(f"{path.name} {shape} happens otherwise now:\n{difference}\nto accept that: {command}")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -66,17 +66,17 @@ expect answer 1: stored at 1
 
 
 def test_regenerating_writes_traces_and_leaves_the_rest() -> None:
-    once = renewed(EXAMPLE)
-    assert upper(parse(once)) == EXAMPLE.rstrip("\n")
-    assert "a  answers 1: stored at 1" in parse(once).traces[Shape.STAR]
-    assert renewed(once) == once
+    once = renewed(EXAMPLE, PHASER)
+    assert upper(parse(once, PHASER)) == EXAMPLE.rstrip("\n")
+    assert "a  answers 1: stored at 1" in parse(once, PHASER).traces["star"]
+    assert renewed(once, PHASER) == once
 
 
 def test_regenerating_refuses_where_an_expectation_fails() -> None:
     with pytest.raises(ScenarioFailed, match="it was answered: stored at 1"):
-        renewed(EXAMPLE.replace("stored at 1", "stored at 2"))
+        renewed(EXAMPLE.replace("stored at 1", "stored at 2"), PHASER)
 
 
 def test_a_line_that_says_nothing_is_refused() -> None:
     with pytest.raises(ScenarioFailed, match="line 3, star: abdicate a"):
-        renewed(EXAMPLE.replace("appoint 1 a: a b", "abdicate a"))
+        renewed(EXAMPLE.replace("appoint 1 a: a b", "abdicate a"), PHASER)
