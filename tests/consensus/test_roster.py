@@ -216,6 +216,25 @@ def test_what_follows_number_five_of_session_two(session: int, number: int, expe
     assert follows(Proposal(A1, session, number, b""), session=2, number=5) is expected
 
 
+# What counted last, for a proposer that was not told entry by entry.
+
+
+def test_what_counted_last_is_known_of_who_is_there() -> None:
+    roster = after(arrive(A1), Proposal(A1, 4, 1, b"x"), Proposal(A1, 4, 2, b"y"), Proposal(A1, 4, 4, b"too early"))
+    assert roster.counted(A1, 4) == 2
+    assert roster.counted(A1, 5) == 0
+    assert roster.counted(B1, 4) == roster.counted(A2, 4) == 0
+
+
+def test_what_counted_last_is_known_of_who_has_departed_until_its_next_life_departs() -> None:
+    roster = after(arrive(A1), Proposal(A1, 4, 1, b"x"), Depart(A1))
+    assert roster.counted(A1, 4) == 1
+    facts(roster, arrive(A2), Proposal(A2, 4, 1, b"x"), Proposal(A2, 4, 2, b"x"))
+    assert (roster.counted(A1, 4), roster.counted(A1, 5), roster.counted(A2, 4)) == (1, 0, 2)
+    facts(roster, Depart(A2))
+    assert (roster.counted(A1, 4), roster.counted(A2, 4)) == (0, 2)
+
+
 # Rules.
 
 
