@@ -1,0 +1,37 @@
+"""Getting into the log: what this participant is, whom it asks to be let in, and what it is told about that."""
+
+from .cluster import NodeId, Peer
+from .content import Arrive
+from .message import Directions
+from .roster import Roster
+
+
+class Arrival:
+    def __init__(self, address: str, zone: str, rules_max: int, inventory: bytes, session: int) -> None:
+        self._address = address
+        self._zone = zone
+        self.rules_max = rules_max
+        self._inventory = inventory
+        self._session = session
+        self.hint: NodeId = ""
+        """Who leads, as somebody says."""
+        self.after = 0
+        """The last incarnation of this node that has departed, as somebody says."""
+        self._refusal = ""
+
+    def content(self, peer: Peer, roster: Roster) -> Arrive:
+        after = max(self.after, roster.last_incarnation(peer.node))
+        return Arrive(peer, self._address, self._session, after, self._zone, self.rules_max, self._inventory)
+
+    def done(self, peer: Peer, roster: Roster) -> bool:
+        known = roster.participants.get(peer.node)
+        return known is not None and (known.peer, known.session) == (peer, self._session)
+
+    def directed(self, me: NodeId, directions: Directions) -> str:
+        """Somebody says who leads, or why we cannot come in: that is returned if it is news."""
+        if directions.leader != me:
+            self.hint = directions.leader
+        self.after = max(self.after, directions.former)
+        news = directions.refusal if directions.refusal != self._refusal else ""
+        self._refusal = directions.refusal or self._refusal
+        return news

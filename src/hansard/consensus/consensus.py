@@ -1,0 +1,394 @@
+"""One participant's part in the atomic log: events in, effects out.
+
+Nothing is said before what it promises is on disk: such messages wait for their ticket. Time decides when somebody asks
+to be elected, is proposed for departure, or is sent something again; what is committed never depends on it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, assert_never
+
+from .arrival import Arrival
+from .cluster import NO_CLUSTER, ClusterId, NodeId, Peer
+from .content import Arrive, Arrived, Content, Depart, Moved, Upgrade, Upgraded
+from .effect import AnswerRead, Departing, Effect, Led, Outdated, Refused, Settled, Strange
+from .event import Event, Leave, Persisted, Propose, Raise, Read, Received, Tick, Transfer
+from .ledger import Ledger
+from .log import Log
+from .machine import Machine
+from .message import Append, Directions, Envelope, Gone, Message, Offer, Part, ReadAsk, ReadAt
+from .post import Post
+from .proposals import Proposals
+from .reads import Reads
+from .recovered import Recovered
+from .role import Role
+from .roster import Roster
+from .seat import Seat
+from .settings import Settings
+
+CONTACTS_MAX: Final = 16
+"""That somebody who asks for directions is told."""
+
+
+class Consensus:
+    def __init__(
+        self,
+        me: NodeId,
+        address: str,
+        settings: Settings,
+        machine: Machine,
+        recovered: Recovered,
+        *,
+        jitter: Callable[[], float],
+        draw_life: Callable[[], int],
+        now_us: int,
+        seeds: Sequence[str] = (),
+        zone: str = "",
+        rules_max: int = 1,
+        inventory: bytes = b"",
+    ) -> None:
+        self.me = me
+        self.address = address
+        self.settings = settings
+        self.now_us = now_us
+        self._draw_life = draw_life
+        self.effects: list[Effect] = []
+        self.ledger = Ledger(settings, self.effects, machine, recovered)
+        if not self.ledger.life:
+            self.ledger.live(draw_life())
+        self.ledger.begin_session()
+        peer = Peer(me, self.ledger.life)
+        self.post = Post(self.effects, self.ledger.cluster, peer, address, seeds)
+        self._learn_contacts()
+        self.seat = Seat(peer, settings, self.ledger, self.post, jitter, now_us)
+        self.arrival = Arrival(address, zone, rules_max, inventory, self.ledger.session)
+        self.proposals = Proposals(peer, self.ledger.session)
+        self.reads = Reads()
+        self.leaving = False
+        """We want to go, and do not come back in another life."""
+        self._ended = 0
+        """The last of our lives that we know to have ended."""
+        self._silent_until = self.ledger.promised_ticket
+        """Nothing is said before it is on disk who says it."""
+        self._led: tuple[NodeId, int] = ("", 0)
+        self._arrive_us = self._offered_us = self._asked_us = now_us - settings.resend_us
+        """When we last said that we are there, offered, and asked."""
+        self._roster = self.roster
+        """As it was looked at last."""
+        self.outdated = self.roster.rules > rules_max
+        if self.outdated:
+            self.effects.append(Outdated(self.roster.rules))
+
+    # To look at.
+
+    @property
+    def peer(self) -> Peer:
+        return self.seat.peer
+
+    @property
+    def role(self) -> Role:
+        return self.seat.role
+
+    @property
+    def leader(self) -> NodeId:
+        return self.seat.leader
+
+    @property
+    def cluster(self) -> ClusterId:
+        return self.ledger.cluster
+
+    @property
+    def term(self) -> int:
+        return self.ledger.term
+
+    @property
+    def vote(self) -> Peer | None:
+        return self.ledger.vote
+
+    @property
+    def log(self) -> Log:
+        return self.ledger.log
+
+    @property
+    def voters(self) -> tuple[Peer, ...]:
+        return self.ledger.log.voters
+
+    @property
+    def committed(self) -> int:
+        return self.ledger.committed
+
+    @property
+    def synced(self) -> int:
+        return self.ledger.synced
+
+    @property
+    def roster(self) -> Roster:
+        return self.ledger.roster
+
+    @property
+    def machine(self) -> Machine:
+        return self.ledger.machine
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the log has this process of ours. Whoever looks at the machine then sees all that counted of what an
+        earlier process has proposed."""
+        return self.arrival.done(self.peer, self.roster)
+
+    # A turn.
+
+    def turn(self, events: Iterable[Event], now_us: int) -> list[Effect]:
+        """Everything that has happened, in order. `now_us` never goes back."""
+        missed_us = now_us - self.now_us - self.settings.heartbeat_us
+        self.now_us = now_us
+        if not self.outdated:
+            self.post.silent = self.ledger.persisted_ticket < self._silent_until
+            self.seat.at(now_us, missed_us)
+            for event in events:
+                self._handle(event)
+            self._finish()
+        effects = self.effects.copy()
+        self.effects.clear()
+        return effects
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case Received():
+                self._received(event.envelope)
+            case Persisted():
+                self.post.silent = event.ticket < self._silent_until
+                self.seat.persisted(event.ticket)
+            case Tick():
+                self.seat.tick()
+                self._again()
+            case Propose():
+                self.proposals.add(event.id, event.content)
+            case Read():
+                self._read(event.id)
+            case Leave():
+                self._leave(event.node)
+            case Raise():
+                self.proposals.wish(Upgrade(event.rules))
+            case Transfer():
+                if self.seat.leading is not None:
+                    self.seat.leading.hand_over(event.to)
+            case _:
+                assert_never(event)
+
+    def _finish(self) -> None:
+        """What follows from all the events of a turn together."""
+        ledger, seat = self.ledger, self.seat
+        seat.count_votes()
+        if (self.leader, self.term) != self._led:
+            self._led = (self.leader, self.term)
+            self.effects.append(Led(*self._led))
+            self._start_again()
+        if seat.leading is not None:
+            seat.leading.advance()
+        if ledger.facts:
+            self._look_at_facts()
+        self._settle()
+        self._offer()
+        seat.finish()
+        leading = seat.leading
+        if leading is not None:
+            for number, end in leading.answer_reads():
+                self.reads.told(number, end)
+        for id in self.reads.answerable(ledger.committed):
+            self.effects.append(AnswerRead(id, ledger.committed))
+        ledger.flush()
+
+    def _start_again(self) -> None:
+        """There is another leader, or none: what the one before was told may be lost."""
+        self.proposals.start_again()
+        self._asked_us = self._offered_us = self._arrive_us = self.now_us - self.settings.resend_us
+        self._ask_again()
+
+    # What the log says.
+
+    def _look_at_facts(self) -> None:
+        for _, entry, fact in self.ledger.facts:
+            self.proposals.applied(entry.content)
+            if isinstance(fact, (Arrived, Moved)):
+                self.post.learn(fact.node, fact.address)
+            elif isinstance(fact, Upgraded) and fact.rules > self.arrival.rules_max:
+                self.outdated = True
+                self.effects.append(Outdated(fact.rules))
+        self.ledger.facts.clear()
+
+    def _learn_contacts(self) -> None:
+        """Of what is not known to be committed as well: it only says where to ask."""
+        for participant in self.roster.participants.values():
+            self.post.learn(participant.peer.node, participant.address)
+        for entry in self.log.entries:
+            if isinstance(entry.content, Arrive):
+                self.post.learn(entry.content.peer.node, entry.content.address)
+
+    def _settle(self) -> None:
+        roster = self.roster
+        if roster is not self._roster:  # it came from another's copy
+            self._roster = roster
+            self._learn_contacts()
+        self.effects += [Settled(id) for id in self.proposals.settled(roster)]
+        if roster.here(self.peer):
+            self.proposals.reborn(self.peer)
+        elif roster.gone(self.peer):
+            log = self.log
+            voting = self.peer in log.voters or self.peer in log.voters_before(self.committed)
+            self._end_life(again=not voting)
+
+    def _end_life(self, *, again: bool) -> None:
+        """By the log we have departed. Who still votes stays who it is until the council goes on without it: what it
+        has promised may be needed until then."""
+        if self._ended != self.peer.life:
+            self._ended = self.peer.life
+            self.effects.append(Departing(self.peer.life))
+        if not again or self.leaving or self.seat.leading is not None:
+            return
+        life = self._draw_life()
+        self.ledger.live(life)
+        self.seat.peer = self.post.peer = Peer(self.me, life)
+        self.seat.follow_nobody(self.term)
+        self._silent_until = self.ledger.promised_ticket
+        self.post.silent = True
+
+    # What we want.
+
+    def _leave(self, node: NodeId) -> None:
+        participant = self.roster.participants.get(node)
+        if node == self.me:
+            self.leaving = True
+        if participant is not None:
+            self.proposals.wish(Depart(participant.peer))
+
+    def _read(self, id: int) -> None:
+        number = self.reads.ask(self.ledger.session, id)
+        if self.seat.leading is not None:
+            self.seat.leading.rounds.join(None, number)
+        elif self.leader:
+            self.post.ask_node(self.leader, ReadAsk(number))
+
+    def _offer(self) -> None:
+        """To the leader, at once; and again if nothing comes of it."""
+        if self.leader:
+            contents = self.proposals.offers(self.roster)
+            if contents:
+                self._offered_us = self.now_us
+                self._offer_leader(contents)
+
+    def _offer_leader(self, contents: Sequence[Content]) -> None:
+        leading = self.seat.leading
+        if leading is not None:
+            for content in contents:
+                leading.take(content)
+        elif self.leader or self.arrival.hint:
+            self.post.ask_node(self.leader or self.arrival.hint, Offer(tuple(contents), passed=False))
+        else:
+            self.post.ask_anybody(Offer(tuple(contents), passed=False))
+
+    def _again(self) -> None:
+        """What is due by time."""
+        resend_us = self.settings.resend_us
+        if self.proposals.unsettled and self.now_us - self._offered_us >= resend_us:
+            self.proposals.start_again()
+            self._offered_us = self.now_us
+        if self.now_us - self._asked_us >= resend_us:
+            self._ask_again()
+        if self.now_us - self._arrive_us >= resend_us:
+            self._arrive_us = self.now_us
+            if not self.arrived and not self.leaving:
+                self._offer_leader([self.arrival.content(self.peer, self.roster)])
+                self.arrival.hint = ""
+
+    def _ask_again(self) -> None:
+        self._asked_us = self.now_us
+        leading = self.seat.leading
+        for number in self.reads.asked:
+            if leading is not None:
+                leading.rounds.join(None, number)
+            elif self.leader:
+                self.post.ask_node(self.leader, ReadAsk(number))
+
+    # What others say.
+
+    def _received(self, envelope: Envelope) -> None:
+        sender, message = envelope.sender, envelope.message
+        if sender.node == self.me or not self._ours(envelope) or envelope.to_life not in (0, self.peer.life):
+            return
+        log = self.log
+        self.seat.heard(sender.node)
+        if self.roster.gone(sender):
+            voting = sender in log.voters or sender in log.voters_before(self.committed)
+            if not voting and not isinstance(message, (Append, Part)):
+                self._reply(envelope, Gone(sender.life, self.roster.last_incarnation(sender.node)))
+                return
+        else:
+            self.post.learn(sender.node, envelope.address)
+        match message:
+            case Offer():
+                self._offered(envelope, message)
+            case Directions():
+                self._directed(message)
+            case ReadAsk():
+                if self.seat.leading is not None:
+                    self.seat.leading.rounds.join(sender, message.number)
+            case ReadAt():
+                self.reads.told(message.number, message.end)
+            case Gone():
+                if message.life == self.peer.life:
+                    self.arrival.after = max(self.arrival.after, message.incarnation)
+                    self._end_life(again=True)
+            case _:
+                self.seat.received(sender, message)
+
+    def _ours(self, envelope: Envelope) -> bool:
+        """Whether it is from our cluster. Who has none yet belongs to the one whose leader lets it in."""
+        mine, theirs = self.ledger.cluster, envelope.cluster
+        if mine == theirs:
+            return mine != NO_CLUSTER
+        if mine == NO_CLUSTER:
+            if isinstance(envelope.message, (Append, Part)) and envelope.to_life == self.peer.life:
+                self.ledger.join(theirs)
+                self.post.cluster = theirs
+                return True
+            return isinstance(envelope.message, Directions)
+        if theirs == NO_CLUSTER:
+            return isinstance(envelope.message, Offer)
+        self.effects.append(Strange(envelope.sender.node, envelope.address, theirs))
+        return False
+
+    def _reply(self, envelope: Envelope, message: Message) -> None:
+        self.post.answer(envelope.sender, envelope.address, message)
+
+    def _offered(self, envelope: Envelope, offer: Offer) -> None:
+        contents = [content for content in offer.contents if _may_offer(envelope, content)]
+        leading = self.seat.leading
+        if leading is None:
+            leader = self.leader
+            if leader and leader != envelope.sender.node and contents and not offer.passed:
+                self.post.ask_node(leader, Offer(tuple(contents), passed=True))
+            if not offer.passed:
+                contacts = [(self.me, self.address), *self.post.contacts.items()][:CONTACTS_MAX]
+                self._reply(envelope, Directions(leader, tuple(contacts)))
+            return
+        for content in contents:
+            if isinstance(content, Arrive):
+                refusal = self.roster.refusal(content)
+                former = self.roster.last_incarnation(content.peer.node)
+                if self.roster.gone(content.peer):
+                    self.post.answer(content.peer, content.address, Gone(content.peer.life, former))
+                elif refusal or (former != content.after and not self.roster.here(content.peer)):
+                    self.post.answer(content.peer, content.address, Directions(self.me, (), refusal, former))
+            leading.take(content)
+
+    def _directed(self, directions: Directions) -> None:
+        for node, address in directions.contacts:
+            if node not in self.post.contacts:
+                self.post.learn(node, address)
+        refusal = self.arrival.directed(self.me, directions)
+        if refusal:
+            self.effects.append(Refused(refusal))
+
+
+def _may_offer(envelope: Envelope, content: Content) -> bool:
+    """Who has not joined yet may only say that it is there."""
+    return envelope.cluster != NO_CLUSTER or (isinstance(content, Arrive) and content.peer == envelope.sender)

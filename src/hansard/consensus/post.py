@@ -1,0 +1,55 @@
+"""Sending: every message in an envelope that says whose it is, to where its receiver was last heard of."""
+
+from collections.abc import Sequence
+
+from .cluster import ClusterId, NodeId, Peer
+from .effect import Effect, Send
+from .message import Envelope, Message
+
+
+class Post:
+    def __init__(
+        self, effects: list[Effect], cluster: ClusterId, peer: Peer, address: str, seeds: Sequence[str]
+    ) -> None:
+        self.effects = effects
+        self.cluster = cluster
+        self.peer = peer
+        self.address = address
+        self.seeds = tuple([seed for seed in seeds if seed != address])
+        self.contacts: dict[NodeId, str] = {}
+        """Where each was last heard of, or is by the log."""
+        self.silent = False
+        """Whatever is said is lost, as on any network."""
+        self._turn = 0
+
+    def learn(self, node: NodeId, address: str) -> None:
+        if node and address and node != self.peer.node:
+            self.contacts[node] = address
+
+    def send(self, to: Peer, message: Message) -> None:
+        address = self.contacts.get(to.node)
+        if address is not None:
+            self._send(to.node, address, to.life, message)
+
+    def ask_node(self, node: NodeId, message: Message) -> None:
+        """In whatever life it is."""
+        address = self.contacts.get(node)
+        if address is not None:
+            self._send(node, address, 0, message)
+
+    def answer(self, to: Peer, address: str, message: Message) -> None:
+        """Who may not be known otherwise."""
+        self._send(to.node, address, to.life, message)
+
+    def ask_anybody(self, message: Message) -> None:
+        """The next one of all whom we know of, and of those that we were told to ask."""
+        ways = [*self.contacts.items(), *[("", seed) for seed in self.seeds if seed not in self.contacts.values()]]
+        if ways:
+            self._turn += 1
+            node, address = ways[self._turn % len(ways)]
+            self._send(node, address, 0, message)
+
+    def _send(self, node: NodeId, address: str, life: int, message: Message) -> None:
+        if not self.silent:
+            envelope = Envelope(self.cluster, self.peer, self.address, life, message)
+            self.effects.append(Send(node, address, envelope))

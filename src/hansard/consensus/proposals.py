@@ -1,0 +1,92 @@
+"""What this participant wants in the log, offered again and again until it is there.
+
+Proposals are numbered within the session of this process, so that however often they are offered, and to whomever, they
+count once and in order. In another life they are numbered anew, but only after the log has shown which of the old
+numbers counted.
+"""
+
+from collections import deque
+from typing import Final
+
+from .cluster import Peer
+from .content import Content, Depart, Proposal, Upgrade
+from .roster import Roster
+
+OFFER_MAX: Final = 256
+"""Contents in one message."""
+
+
+class Proposals:
+    def __init__(self, peer: Peer, session: int) -> None:
+        self._peer = peer
+        """In whose name they are numbered."""
+        self._session = session
+        self._waiting: deque[tuple[int, int, bytes]] = deque()
+        """Number, id and content of what is not in the log yet."""
+        self._last = 0
+        self._offered = 0
+        """The last number that was offered to the present leader."""
+        self.wishes: list[Depart | Upgrade] = []
+        """What counts by what it says, and needs no number."""
+        self._wishes_offered = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, id: int, content: bytes) -> None:
+        self._last += 1
+        self._waiting.append((self._last, id, content))
+
+    def wish(self, content: Depart | Upgrade) -> None:
+        if content not in self.wishes:
+            self.wishes.append(content)
+
+    def start_again(self) -> None:
+        """Another leader, or too long without news: everything is offered once more."""
+        self._offered = self._wishes_offered = 0
+
+    def offers(self, roster: Roster) -> list[Content]:
+        """What was not offered yet. Nothing counts before this process takes part."""
+        if not self.arrived(roster):
+            return []
+        fresh: list[Content] = list(self.wishes[self._wishes_offered :])
+        self._wishes_offered = len(self.wishes)
+        for number, _, content in self._waiting:
+            if number > self._offered:
+                if len(fresh) >= OFFER_MAX:
+                    break
+                fresh.append(Proposal(self._peer, self._session, number, content))
+                self._offered = number
+        return fresh
+
+    def arrived(self, roster: Roster) -> bool:
+        participant = roster.participants.get(self._peer.node)
+        return participant is not None and (participant.peer, participant.session) == (self._peer, self._session)
+
+    @property
+    def unsettled(self) -> bool:
+        return bool(self._waiting or self.wishes)
+
+    def applied(self, content: Content) -> None:
+        """Something is in the log, whatever followed from it: a wish has had its chance."""
+        if content in self.wishes:
+            self.wishes = [wish for wish in self.wishes if wish != content]
+            self._wishes_offered = min(self._wishes_offered, len(self.wishes))
+
+    def settled(self, roster: Roster) -> list[int]:
+        """The ids of what is in the log by now."""
+        number = roster.counted(self._peer, self._session)
+        ids: list[int] = []
+        while self._waiting and self._waiting[0][0] <= number:
+            ids.append(self._waiting.popleft()[1])
+        return ids
+
+    def reborn(self, peer: Peer) -> None:
+        """The log shows that we take part in another life, so all that counted of the one before is settled."""
+        if peer == self._peer:
+            return
+        self._peer = peer
+        waiting, self._waiting, self._last = self._waiting, deque(), 0
+        for _, id, content in waiting:
+            self.add(id, content)
+        self.start_again()
