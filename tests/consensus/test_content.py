@@ -44,8 +44,8 @@ CONTENTS: tuple[Content, ...] = (
     Begin(),
     Council(()),
     Council((A, B)),
-    Arrive(A, "host:1"),
-    Arrive(A, "host:1", "west", 3, b"\x00\xff"),
+    Arrive(A, "host:1", 1),
+    Arrive(A, "host:1", 2, 7, "west", 3, b"\x00\xff"),
     Depart(A),
     Upgrade(2),
     Proposal(B, 1, 2, b"bytes"),
@@ -72,10 +72,10 @@ MESSAGES: tuple[Message, ...] = (
     message.PartKept(1, 2, STATE_SENT, 4),
     message.Abdicate(1),
     message.Offer(CONTENTS, False),
-    message.Directions("a", (("a", "host:1"), ("b", "host:2"))),
+    message.Directions("a", (("a", "host:1"), ("b", "host:2")), "not now", 3),
     message.ReadAsk(1),
     message.ReadAt(1, 2),
-    message.Gone(1 << 63),
+    message.Gone(1 << 63, 2),
 )
 CLUSTER = ClusterId("c", 2)
 
