@@ -1,4 +1,4 @@
-"""What must hold in every state of a participant, and over every step; tests and the simulator check it after each turn.
+"""What must hold in every state of a participant, and over every step; tests and the simulator check it each turn.
 
 What must hold between participants (one leader for each term, logs that match) is checked by those who see all of them.
 """
@@ -54,8 +54,7 @@ def check_state(core: Consensus) -> None:
     assert core.peer == Peer(core.me, ledger.life) == core.post.peer
     assert [ticket.number for ticket in ledger.tickets] == list(range(ledger.persisted_ticket + 1, ledger.ticket + 1))
     if seat.following is not None:
-        assert seat.following.matched >= min(ledger.committed, seat.following.matched)
-        assert seat.following.matched <= log.end
+        assert ledger.committed <= seat.following.matched <= log.end
     if seat.leading is not None:
         _check_leading(core)
 

@@ -90,8 +90,9 @@ class Seat:
     def _say_after(self, ticket: int, to: Peer, message: Message) -> None:
         if ticket <= self.ledger.persisted_ticket:
             self.post.send(to, message)
-        else:
-            self._waiting.append((ticket, to, message))
+        else:  # what was to be said before is said better now
+            kept = [waiting for waiting in self._waiting if (waiting[1], type(waiting[2])) != (to, type(message))]
+            self._waiting = [*kept, (ticket, to, message)]
 
     # Changing parts.
 
