@@ -10,7 +10,7 @@ class Arrival:
     def __init__(self, address: str, zone: str, rules_max: int, inventory: bytes, session: int) -> None:
         self._address = address
         self._zone = zone
-        self.rules_max = rules_max
+        self._rules_max = rules_max
         self._inventory = inventory
         self._session = session
         self.hint: NodeId = ""
@@ -21,7 +21,7 @@ class Arrival:
 
     def content(self, peer: Peer, roster: Roster) -> Arrive:
         after = max(self.after, roster.last_incarnation(peer.node))
-        return Arrive(peer, self._address, self._session, after, self._zone, self.rules_max, self._inventory)
+        return Arrive(peer, self._address, self._session, after, self._zone, self._rules_max, self._inventory)
 
     def done(self, peer: Peer, roster: Roster) -> bool:
         known = roster.participants.get(peer.node)

@@ -9,7 +9,7 @@ from typing import Final, assert_never
 
 from .arrival import Arrival
 from .cluster import NO_CLUSTER, ClusterId, NodeId, Peer
-from .content import Arrive, Arrived, Content, Depart, Moved, Upgrade, Upgraded
+from .content import Arrive, Arrived, Content, Depart, Moved, Upgrade
 from .effect import AnswerRead, Departing, Effect, Led, Outdated, Refused, Settled, Strange
 from .event import Event, Leave, Persisted, Propose, Raise, Read, Received, Tick, Transfer
 from .ledger import Ledger
@@ -52,7 +52,7 @@ class Consensus:
         self.now_us = now_us
         self._draw_life = draw_life
         self.effects: list[Effect] = []
-        self.ledger = Ledger(settings, self.effects, machine, recovered)
+        self.ledger = Ledger(settings, self.effects, machine, recovered, rules_max)
         if not self.ledger.life:
             self.ledger.live(draw_life())
         self.ledger.begin_session()
@@ -74,9 +74,7 @@ class Consensus:
         """When we last said that we are there, offered, and asked."""
         self._roster = self.roster
         """As it was looked at last."""
-        self.outdated = self.roster.rules > rules_max
-        if self.outdated:
-            self.effects.append(Outdated(self.roster.rules))
+        self._outdated_said = False
 
     # To look at.
 
@@ -140,12 +138,16 @@ class Consensus:
         """Everything that has happened, in order. `now_us` never goes back."""
         missed_us = now_us - self.now_us - self.settings.heartbeat_us
         self.now_us = now_us
-        if not self.outdated:
+        if not self._outdated_said:
             self.post.silent = self.ledger.persisted_ticket < self._silent_until
             self.seat.at(now_us, missed_us)
             for event in events:
                 self._handle(event)
-            self._finish()
+            if not self.ledger.outdated:
+                self._finish()
+            if self.ledger.outdated:
+                self._outdated_said = True
+                self.effects.append(Outdated(self.ledger.rules_wanted))
         effects = self.effects.copy()
         self.effects.clear()
         return effects
@@ -210,9 +212,6 @@ class Consensus:
             self.proposals.applied(entry.content)
             if isinstance(fact, (Arrived, Moved)):
                 self.post.learn(fact.node, fact.address)
-            elif isinstance(fact, Upgraded) and fact.rules > self.arrival.rules_max:
-                self.outdated = True
-                self.effects.append(Outdated(fact.rules))
         self.ledger.facts.clear()
 
     def _learn_contacts(self) -> None:
@@ -248,6 +247,7 @@ class Consensus:
         self.ledger.live(life)
         self.seat.peer = self.post.peer = Peer(self.me, life)
         self.seat.follow_nobody(self.term)
+        self._arrive_us = self.now_us - self.settings.resend_us
         self._silent_until = self.ledger.promised_ticket
         self.post.silent = True
 

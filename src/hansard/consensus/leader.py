@@ -29,6 +29,8 @@ class Leader:
         self.begin = ledger.log.end
         """Where this term's entries begin."""
         self.peers: dict[NodeId, Progress] = {}
+        self._first = self.begin
+        """Where whoever comes now is thought to be: first of all, where everybody was when the term began."""
         self._predecessor = predecessor
         """Who led before, and when it was last heard: its lease goes on from there."""
         self.rounds = Rounds()
@@ -113,9 +115,9 @@ class Leader:
                 heard_us = self.now_us
                 if node == self._predecessor[0]:
                     heard_us = min(heard_us, self._predecessor[1])
-                self.peers[node] = progress = Progress(peer, self.ledger.log.end, self.now_us)
+                self.peers[node] = progress = Progress(peer, self._first, self.now_us)
                 progress.heard_us = heard_us
-        self._predecessor = ("", 0)
+        self._predecessor, self._first = ("", 0), self.ledger.log.end
 
     def appended(self, progress: Progress, message: Appended) -> None:
         progress.heard_us = self.now_us
@@ -132,7 +134,7 @@ class Leader:
         """The last place where its log may be as ours, if the entry before `end` there is of this term."""
         log = self.ledger.log
         end = min(end, log.end)
-        while end >= log.start > 0 and (log.term_before(end) or 0) > term:
+        while end > max(log.start - 1, 0) and (log.term_before(end) or 0) > term:
             end -= 1  # it may fall below where our log begins: then only a state helps
         return end
 

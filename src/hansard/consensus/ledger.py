@@ -34,8 +34,17 @@ class Ticket:
 
 
 class Ledger:
-    def __init__(self, settings: Settings, effects: list[Effect], machine: Machine, recovered: Recovered) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        effects: list[Effect],
+        machine: Machine,
+        recovered: Recovered,
+        rules_max: int | None = None,
+    ) -> None:
+        """`rules_max` is what the machine knows; None, if rules do not matter to it."""
         self.settings = settings
+        self._rules_max = rules_max
         self.effects = effects
         self.machine = machine
         self.writes: list[Write] = []
@@ -55,7 +64,11 @@ class Ledger:
         content = recovered.documents.get(STATE, b"")
         state = decode_state(content)
         self.roster = Roster(state.roster)
-        machine.restore(state.image)
+        self.rules_wanted = self.roster.rules
+        """That have come into force. If they are newer than is known here, nothing goes on: the machine would compute
+        something else than everybody's."""
+        if not self.outdated:
+            machine.restore(state.image)
         self.committed = state.end
         self.snapshot: Snapshot | None = (
             snapshot(state.end, state.term, content, settings.part_bytes) if content else None
@@ -91,6 +104,10 @@ class Ledger:
                 self.parts.append(recovered.documents[name])
                 names.remove(name)
         self.writes += [Discard(name) for name in sorted(names)]
+
+    @property
+    def outdated(self) -> bool:
+        return self._rules_max is not None and self.rules_wanted > self._rules_max
 
     # What is promised.
 
@@ -161,15 +178,18 @@ class Ledger:
     def commit(self, end: int) -> None:
         """Everything before this index is committed."""
         assert end <= self.log.end
-        while self.committed < end:
+        while self.committed < end and not self.outdated:
             index = self.committed
             entry = self.log.entry(index)
             fact = self.roster.apply(entry.content)
-            if fact is not None:
+            self.rules_wanted = self.roster.rules
+            if fact is not None and not self.outdated:
                 self.machine.apply(index, fact)
             self.committed = index + 1
             self.effects.append(Applied(index, entry, fact))
             self.facts.append((index, entry, fact))
+        if self.outdated:
+            return
         if self.committed - (self.snapshot.collection.end if self.snapshot else 0) >= self.settings.compact_entries:
             self._compact()
 
@@ -216,6 +236,9 @@ class Ledger:
         state = decode_state(content)
         if self.log.term_before(state.end) == state.term:  # all of it is here already, and it is committed
             self.commit(state.end)
+            return
+        self.rules_wanted = state.roster.rules
+        if self.outdated:
             return
         self.writes += [Keep(STATE, content), Reset(state.end)]
         self.log = Log(state.end, state.term, state.voters)
