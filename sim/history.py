@@ -17,7 +17,7 @@ from hansard.storage.reading import Query
 from hansard.storage.retention import Retention, droppable, held_from
 from hansard.storage.settings import StoreSettings
 from hansard.storage.store import Store, open_store
-from hansard.storage.write import Append, Cut, Discard, Drop, Keep, Note, Reset, Write
+from hansard.storage.write import Append, Cut, Discard, Drop, Keep, Note, Reset, Trim, Write
 from sim.disk import SimDisk
 
 SETTINGS = StoreSettings(
@@ -60,6 +60,8 @@ def after(held: Held, write: Write) -> Held:
             return held._replace(is_there=True, note=content)
         case Cut(_, end):
             return held._replace(end=min(end, held.end), rows=tuple(row for row in held.rows if row[0] < end))
+        case Trim():  # what goes depends on how the log lies in segments
+            return held
         case Reset(_, start):
             return held._replace(is_there=True, end=start, rows=())
         case Keep(_, name, content):
@@ -232,6 +234,16 @@ class History:
         self.store.retain(keep, self._clock)
         for bucket in range(BUCKETS):
             self._start_at(bucket, self.store.bounds(bucket)[0])
+        self._acknowledge(begun)
+
+    def trim(self) -> None:
+        """Up to some offset of a bucket, or past its end. Not among the choices of `live`."""
+        bucket = self._random.randrange(BUCKETS)
+        start, end = self.store.bounds(bucket)
+        begun, place = self.disk.operation_count, self._random.randint(start, end + 3)
+        self.store.write([Trim(bucket, place)])
+        self._start_at(bucket, self.store.bounds(bucket)[0])
+        assert self.store.bounds(bucket)[0] <= place, "more went than was allowed"
         self._acknowledge(begun)
 
     def _start_at(self, bucket: int, start: int) -> None:

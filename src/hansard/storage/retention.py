@@ -15,6 +15,8 @@ class Retention(NamedTuple):
     """A segment goes when what is left without it is still at least this much."""
     change_count: int | None = None
     """The same in changes."""
+    before: int | None = None
+    """A segment goes when all of it is before this offset."""
 
 
 def held_from(holds: Iterable[Hold], bucket: int, now: int) -> int | None:
@@ -35,7 +37,8 @@ def droppable(segments: Sequence[Segment], keep: Retention, now: int, held: int 
         expired = keep.age_us is not None and segment.last_timestamp < now - keep.age_us
         spare_bytes = keep.byte_count is not None and byte_count >= keep.byte_count
         spare_changes = keep.change_count is not None and change_count >= keep.change_count
-        if not (expired or spare_bytes or spare_changes):
+        unwanted = keep.before is not None and segment.end <= keep.before
+        if not (expired or spare_bytes or spare_changes or unwanted):
             break
         count += 1
     return count

@@ -38,7 +38,7 @@ from .salvage import without_damage
 from .settings import StoreSettings
 from .shelf import Shelf
 from .stock import Stock, segments_of
-from .write import Alteration, Append, Cut, Discard, Drop, Grouped, Keep, Note, Reset, Write, records_of
+from .write import Alteration, Append, Cut, Discard, Drop, Grouped, Keep, Note, Reset, Trim, Write, records_of
 
 ROOM_BYTES = 1 << 20
 """A full disk counts as having room again when it has this much more than an append needs."""
@@ -159,6 +159,8 @@ class Store(Stock):
             match write:
                 case Cut(bucket, end):
                     self._cut(bucket, end)
+                case Trim(bucket, start):
+                    self._thin({bucket: Retention(before=start)}, now=0)  # without a clock no hold is over
                 case Reset(bucket, start):
                     self._reset(bucket, start)
                 case Keep(bucket, name, content):

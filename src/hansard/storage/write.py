@@ -46,6 +46,14 @@ class Cut(msgspec.Struct, frozen=True):
     end: int
 
 
+class Trim(msgspec.Struct, frozen=True):
+    """What is before `start` may go. Whole segments go now, unless a reader holds them; of the rest what a later trim
+    finds in whole segments. Where the log begins is told by its bounds."""
+
+    bucket: int
+    start: int
+
+
 class Reset(msgspec.Struct, frozen=True):
     """The whole log goes, and an empty one begins at `start`, with any epoch and time. Note and documents stay."""
 
@@ -85,7 +93,7 @@ class Drop(msgspec.Struct, frozen=True):
 
 
 Grouped: TypeAlias = Append | Note
-Alteration: TypeAlias = Cut | Reset | Keep | Discard | Drop
+Alteration: TypeAlias = Cut | Trim | Reset | Keep | Discard | Drop
 Write: TypeAlias = Grouped | Alteration
 
 
