@@ -26,7 +26,7 @@ ROOMS: Final[Mapping[str, Room]] = {
     "storage": _room("it stores batches and knows nothing of who asked for it", "batch"),
     "embedded": _room("the log in one process needs neither network nor agreement", "batch", "storage"),
     "wire": _room("frames carry batches and say nothing of what becomes of them", "batch"),
-    "consensus": _room("it agrees on bytes and keeps them in storage's files", "storage"),
+    "consensus": _room("it agrees on bytes and keeps them in a store", "batch", "storage"),
     "distributor": _room("placement is arithmetic over names and numbers"),
     "phaser": _room("it replicates batches; others store and send them", "batch"),
     "participant": _room(
