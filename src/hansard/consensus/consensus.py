@@ -180,23 +180,26 @@ class Consensus:
         """What follows from all the events of a turn together."""
         ledger, seat = self.ledger, self.seat
         seat.count_votes()
-        if (self.leader, self.term) != self._led:
-            self._led = (self.leader, self.term)
-            self.effects.append(Led(*self._led))
+        led = (seat.leader, ledger.term)
+        if led != self._led:
+            self._led = led
+            self.effects.append(Led(*led))
             self._start_again()
         if seat.leading is not None:
             seat.leading.advance()
-        if ledger.facts:
+        if ledger.facts or ledger.roster is not self._roster or self._ended:
             self._look_at_facts()
-        self._settle()
-        self._offer()
+            self._settle()
+        if self.proposals.unsettled:
+            self._offer()
         seat.finish()
         leading = seat.leading
-        if leading is not None:
+        if leading is not None and leading.rounds.done:
             for number, end in leading.answer_reads():
                 self.reads.told(number, end)
-        for id in self.reads.answerable(ledger.committed):
-            self.effects.append(AnswerRead(id, ledger.committed))
+        if self.reads.ready:
+            for id in self.reads.answerable(ledger.committed):
+                self.effects.append(AnswerRead(id, ledger.committed))
         ledger.flush()
 
     def _start_again(self) -> None:

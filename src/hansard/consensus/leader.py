@@ -33,6 +33,8 @@ class Leader:
         """Where whoever comes now is thought to be: first of all, where everybody was when the term began."""
         self._predecessor = predecessor
         """Who led before, and when it was last heard: its lease goes on from there."""
+        self._looked_at: tuple[int, tuple[Peer, ...]] = (-1, ())
+        """What `peers` was made from."""
         self.rounds = Rounds()
         self.heir: Peer | None = None
         """To whom the leadership is being handed over, and until when we wait for it."""
@@ -107,6 +109,10 @@ class Leader:
 
     def attend(self) -> None:
         """Those who came are fed from now on, those who went are not."""
+        looked_at = (self.ledger.roster.changes, self.ledger.log.voters)
+        if looked_at == self._looked_at:
+            return
+        self._looked_at = looked_at
         wanted = {peer.node: peer for peer in self._fed()}
         for node in [node for node, progress in self.peers.items() if wanted.get(node) != progress.peer]:
             del self.peers[node]

@@ -41,7 +41,7 @@ class Reads:
     def __init__(self) -> None:
         self.asked: dict[int, int] = {}
         """By number, the ids that they were asked under here."""
-        self._ready: list[tuple[int, int]] = []
+        self.ready: list[tuple[int, int]] = []
         """How far the machine must have come, and the id."""
         self._last = 0
 
@@ -55,9 +55,9 @@ class Reads:
     def told(self, number: int, end: int) -> None:
         id = self.asked.pop(number, None)
         if id is not None:
-            self._ready.append((end, id))
+            self.ready.append((end, id))
 
     def answerable(self, committed: int) -> list[int]:
-        ids = [id for end, id in self._ready if end <= committed]
-        self._ready = [(end, id) for end, id in self._ready if end > committed]
+        ids = [id for end, id in self.ready if end <= committed]
+        self.ready = [(end, id) for end, id in self.ready if end > committed]
         return ids

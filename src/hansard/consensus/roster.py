@@ -61,6 +61,8 @@ class Roster:
         self._participants = {participant.peer.node: participant for participant in image.participants}
         self._formers = dict(image.formers)
         self.rules = image.rules
+        self.changes = 0
+        """How often somebody came or went, since this object was made."""
 
     @property
     def participants(self) -> Mapping[NodeId, Participant]:
@@ -132,6 +134,7 @@ class Roster:
         incarnation = arrive.after + 1
         arrived = Participant(peer, incarnation, arrive.address, arrive.zone, arrive.rules_max, arrive.session)
         self._participants[peer.node] = arrived
+        self.changes += 1
         return Arrived(peer.node, incarnation, arrive.address, arrive.zone, arrive.inventory)
 
     def _come_again(self, known: Participant, arrive: Arrive) -> Fact | None:
@@ -150,6 +153,7 @@ class Roster:
         if not self.here(peer):
             return None
         left = self._participants.pop(peer.node)
+        self.changes += 1
         self._formers[peer.node] = Former(peer.life, left.incarnation, left.session, left.number)
         return Departed(peer.node, left.incarnation)
 
