@@ -92,6 +92,15 @@ def test_a_leader_that_has_departed_removes_itself_last() -> None:
     assert step("a b", roster("b", "c", "d")) == "b"
 
 
+def test_of_the_departed_those_who_still_answer_go_last() -> None:
+    """With d and e dead, c is needed for a majority of the five, and of the four after the first of them is removed."""
+    assert step("c d a e b", roster("a", "b"), caught_up="a b c") == "c a e b"
+    assert step("c a e b", roster("a", "b"), caught_up="a b c") == "c a b"
+    assert step("c a b", roster("a", "b"), caught_up="a b c") == "a b"
+    assert step("a c x", roster("b"), caught_up="a b c") == "a c"
+    assert step("a c", roster("b"), caught_up="a b c") == "a"
+
+
 def test_the_last_voter_is_not_removed_before_there_is_another() -> None:
     assert step("a x", roster("b")) == "a"
     assert step("a", roster("b"), caught_up="") == ""
@@ -112,6 +121,12 @@ def test_one_too_many_is_taken_from_the_most_crowded_zone() -> None:
 def test_of_equally_crowded_zones_the_last_that_arrived_goes() -> None:
     assert step("a b c d", roster("a", "c", "d", "b")) == "a c d"
     assert step("d c b a", roster("a/x", "b/y", "c/x", "d/y")) == "c b a"
+
+
+def test_who_does_not_answer_goes_before_the_last_that_arrived() -> None:
+    assert step("a b c d", roster("a", "b", "c", "d"), caught_up="a b d") == "a b d"
+    assert step("a b c d", roster("a", "b", "c", "d"), caught_up="b c d") == "a b c"
+    assert step("a b c d", roster("a/x", "b/y", "c/z", "d/x"), caught_up="a b d") == "a b c"
 
 
 def test_the_leader_stays_although_it_arrived_last() -> None:

@@ -25,9 +25,13 @@ def next_council(
 ) -> tuple[Peer, ...] | None:
     """The voters after the next change of one, or None if they are as they should be (or nobody can be added yet).
 
-    `participants` are in the order of their arrival; `me` is the leader, who asks. Repeated with everybody caught up it
-    comes to an end: every swap takes one from a zone and puts it where there are at least two less, so the sum of the
-    squares of the zones' voters falls with each.
+    `participants` are in the order of their arrival; `caught_up` are those, departed or not, who are heard and are
+    close to the log's end; `me` is the leader, who asks. Repeated with everybody caught up it comes to an end: every
+    swap takes one from a zone and puts it where there are at least two less, so the sum of the squares of the zones'
+    voters falls with each.
+
+    Of several that have departed, those who still answer go last: their answers may be needed to remove the others. For
+    the same reason the leader itself is the very last.
     """
     assert len(set(voters)) == len(voters) > 0, voters
     newcomer = _newcomer(voters, participants, caught_up)
@@ -35,10 +39,10 @@ def next_council(
     if departed:
         if len(voters) == 1:  # a council is never empty
             return _with(voters, newcomer)
-        return _without(voters, next((voter for voter in departed if voter != me), me))
+        return _without(voters, min(departed, key=lambda voter: (voter == me, voter in caught_up)))
     wanted = size_wanted(len(participants))
     if len(voters) > wanted:
-        return _without(voters, _superfluous(voters, participants, me))
+        return _without(voters, _superfluous(voters, participants, caught_up, me))
     if len(voters) < wanted or _spreads(newcomer, voters, participants):
         return _with(voters, newcomer)
     return None
@@ -53,13 +57,16 @@ def _newcomer(
     return min(able, key=lambda one: crowds[_zone(one)], default=None)
 
 
-def _superfluous(voters: tuple[Peer, ...], participants: Mapping[NodeId, Participant], me: Peer) -> Peer:
-    """Who is taken away where there are too many: the last that arrived in the most crowded zones. Never the leader: a
-    zone that is more crowded than others has somebody else in it, and where none is, all of them are to choose from."""
+def _superfluous(
+    voters: tuple[Peer, ...], participants: Mapping[NodeId, Participant], caught_up: Collection[Peer], me: Peer
+) -> Peer:
+    """Who is taken away where there are too many: in the most crowded zones one that is behind or does not answer, or
+    else the last that arrived. Never the leader: a zone that is more crowded than others has somebody else in it, and
+    where none is, all of them are to choose from."""
     crowds = _crowds(voters, participants)
     most = max(crowds.values())
     crowded = [one.peer for one in participants.values() if one.peer in voters and crowds[_zone(one)] == most]
-    return [peer for peer in crowded if peer != me][-1]
+    return min([peer for peer in reversed(crowded) if peer != me], key=lambda peer: peer in caught_up)
 
 
 def _spreads(
