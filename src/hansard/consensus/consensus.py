@@ -10,12 +10,12 @@ from typing import Final, assert_never
 from .arrival import Arrival
 from .cluster import NO_CLUSTER, ClusterId, NodeId, Peer
 from .content import Arrive, Arrived, Content, Depart, Moved, Upgrade
-from .effect import AnswerRead, Departing, Effect, Led, Outdated, Refused, Settled, Strange
+from .effect import AnswerRead, Departing, Effect, Led, Left, Outdated, Refused, Settled, Strange
 from .event import Event, Leave, Persisted, Propose, Raise, Read, Received, Tick, Transfer
 from .ledger import Ledger
 from .log import Log
 from .machine import Machine
-from .message import Append, Directions, Envelope, Gone, Message, Offer, Part, ReadAsk, ReadAt
+from .message import Abdicate, Append, Directions, Envelope, Gone, Message, Offer, Part, ReadAsk, ReadAt
 from .post import Post
 from .proposals import Proposals
 from .reads import Reads
@@ -74,7 +74,9 @@ class Consensus:
         """When we last said that we are there, offered, and asked."""
         self._roster = self.roster
         """As it was looked at last."""
-        self._outdated_said = False
+        self._stopped = False
+        """For good: left, or left behind."""
+        self._recovered_end = self.log.end
 
     # To look at.
 
@@ -138,7 +140,7 @@ class Consensus:
         """Everything that has happened, in order. `now_us` never goes back."""
         missed_us = now_us - self.now_us - self.settings.heartbeat_us
         self.now_us = now_us
-        if not self._outdated_said:
+        if not self._stopped:
             self.post.silent = self.ledger.persisted_ticket < self._silent_until
             self.seat.at(now_us, missed_us)
             for event in events:
@@ -146,7 +148,7 @@ class Consensus:
             if not self.ledger.outdated:
                 self._finish()
             if self.ledger.outdated:
-                self._outdated_said = True
+                self._stopped = True
                 self.effects.append(Outdated(self.ledger.rules_wanted))
         effects = self.effects.copy()
         self.effects.clear()
@@ -211,9 +213,9 @@ class Consensus:
     # What the log says.
 
     def _look_at_facts(self) -> None:
-        for _, entry, fact in self.ledger.facts:
+        for index, entry, fact in self.ledger.facts:
             self.proposals.applied(entry.content)
-            if isinstance(fact, (Arrived, Moved)):
+            if isinstance(fact, (Arrived, Moved)) and index >= self._recovered_end:  # or else we may know better
                 self.post.learn(fact.node, fact.address)
         self.ledger.facts.clear()
 
@@ -234,9 +236,7 @@ class Consensus:
         if roster.here(self.peer):
             self.proposals.reborn(self.peer)
         elif roster.gone(self.peer):
-            log = self.log
-            voting = self.peer in log.voters or self.peer in log.voters_before(self.committed)
-            self._end_life(again=not voting)
+            self._end_life(again=self.ledger.released(self.peer))
 
     def _end_life(self, *, again: bool) -> None:
         """By the log we have departed. Who still votes stays who it is until the council goes on without it: what it
@@ -244,8 +244,13 @@ class Consensus:
         if self._ended != self.peer.life:
             self._ended = self.peer.life
             self.effects.append(Departing(self.peer.life))
-        if not again or self.leaving or self.seat.leading is not None:
+        if not again or self.seat.leading is not None:
             return
+        if self.leaving:
+            self._stopped = True
+            self.effects.append(Left())
+            return
+        self._ended = 0
         life = self._draw_life()
         self.ledger.live(life)
         self.seat.peer = self.post.peer = Peer(self.me, life)
@@ -298,7 +303,7 @@ class Consensus:
             self._ask_again()
         if self.now_us - self._arrive_us >= resend_us:
             self._arrive_us = self.now_us
-            if not self.arrived and not self.leaving:
+            if not (self.arrived and self.leader) and not self.roster.gone(self.peer) and not self.leaving:
                 self._offer_leader([self.arrival.content(self.peer, self.roster)])
                 self.arrival.hint = ""
 
@@ -317,14 +322,13 @@ class Consensus:
         sender, message = envelope.sender, envelope.message
         if sender.node == self.me or not self._ours(envelope) or envelope.to_life not in (0, self.peer.life):
             return
-        log = self.log
         self.seat.heard(sender.node)
-        if self.roster.gone(sender):
-            voting = sender in log.voters or sender in log.voters_before(self.committed)
-            if not voting and not isinstance(message, (Append, Part)):
+        if self.ledger.released(sender):
+            leads = isinstance(message, (Append, Part, Abdicate)) and message.term >= self.term
+            if not leads:
                 self._reply(envelope, Gone(sender.life, self.roster.last_incarnation(sender.node)))
                 return
-        else:
+        elif not self.ledger.usurps(sender):
             self.post.learn(sender.node, envelope.address)
         match message:
             case Offer():
@@ -377,7 +381,7 @@ class Consensus:
             if isinstance(content, Arrive):
                 refusal = self.roster.refusal(content)
                 former = self.roster.last_incarnation(content.peer.node)
-                if self.roster.gone(content.peer):
+                if self.ledger.released(content.peer):
                     self.post.answer(content.peer, content.address, Gone(content.peer.life, former))
                 elif refusal or (former != content.after and not self.roster.here(content.peer)):
                     self.post.answer(content.peer, content.address, Directions(self.me, (), refusal, former))
@@ -387,7 +391,10 @@ class Consensus:
         for node, address in directions.contacts:
             if node not in self.post.contacts:
                 self.post.learn(node, address)
+        after = self.arrival.after
         refusal = self.arrival.directed(self.me, directions)
+        if self.arrival.after > after:
+            self._arrive_us = self.now_us - self.settings.resend_us
         if refusal:
             self.effects.append(Refused(refusal))
 

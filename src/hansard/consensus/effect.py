@@ -104,10 +104,14 @@ class Led(Struct, frozen=True, gc=False):
 
 
 class Departing(Struct, frozen=True, gc=False):
-    """By the log I have departed. Every lead of this life is to be given up; I arrive again in another one, unless I
-    wanted to go."""
+    """By the log I have departed. Every lead of this life is to be given up. I arrive again in another one, unless I
+    wanted to go; then `Left` follows when I am not needed any more."""
 
     life: int
+
+
+class Left(Struct, frozen=True, gc=False):
+    """I wanted to go, and nothing depends on me any more: the process may end. Nothing comes of further events."""
 
 
 class Strange(Struct, frozen=True, gc=False):
@@ -130,4 +134,6 @@ class Outdated(Struct, frozen=True, gc=False):
     rules: int
 
 
-Effect = Send | Persist | Applied | Restored | Settled | AnswerRead | Led | Departing | Strange | Refused | Outdated
+Effect = (
+    Send | Persist | Applied | Restored | Settled | AnswerRead | Led | Departing | Left | Strange | Refused | Outdated
+)

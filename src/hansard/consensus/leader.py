@@ -10,7 +10,7 @@ from .cluster import NodeId, Peer
 from .content import Arrive, Begin, Content, Council, Depart, Entry, Proposal, Upgrade
 from .council import next_council
 from .ledger import Ledger
-from .message import Abdicate, Append, Appended, PartKept, ReadAt
+from .message import Abdicate, Append, Appended, Gone, PartKept, ReadAt
 from .post import Post
 from .progress import Progress, Transfer
 from .reads import Rounds
@@ -76,7 +76,7 @@ class Leader:
                 if not roster.refusal(content) and self._new(content):
                     self._append_once(content)
             case Depart():
-                if roster.here(content.peer):
+                if roster.here(content.peer) and len(roster.participants) > 1:
                     self._append_once(content)
             case Upgrade():
                 if content.rules > ledger.roster.rules:
@@ -115,7 +115,9 @@ class Leader:
         self._looked_at = looked_at
         wanted = {peer.node: peer for peer in self._fed()}
         for node in [node for node, progress in self.peers.items() if wanted.get(node) != progress.peer]:
-            del self.peers[node]
+            left = self.peers.pop(node).peer
+            if self.ledger.roster.gone(left):
+                self.post.send(left, Gone(left.life, self.ledger.roster.last_incarnation(node)))
         for node, peer in wanted.items():
             if node not in self.peers:
                 heard_us = self.now_us
@@ -130,11 +132,15 @@ class Leader:
         progress.round = max(progress.round, message.round)
         progress.came(message.through, self.now_us)
         transfer = progress.transfer
-        if transfer is not None and self.ledger.log.start <= progress.through:  # it does not need it
-            progress.transfer = None
-            progress.restart(progress.through, self.now_us)
-        elif message.missing and transfer is None and message.end >= progress.through:
-            progress.restart(self._common_end(message.end, message.end_term), self.now_us)
+        if transfer is not None:
+            if progress.through >= min(self.ledger.log.start, transfer.snapshot.collection.end):  # it has it, or more
+                progress.transfer = None
+                progress.restart(progress.through, self.now_us)
+        elif message.missing and message.end >= progress.through:
+            next = self._common_end(message.end, message.end_term)
+            # The answer to what was asked last is always before it: any other came twice, or late.
+            if next < progress.asked or progress.introduced:
+                progress.restart(next, self.now_us)
 
     def _common_end(self, end: int, term: int) -> int:
         """The last place where its log may be as ours, if the entry before `end` there is of this term."""
@@ -189,7 +195,7 @@ class Leader:
             flight_max = self.settings.flight_max if progress.introduced else 1
             while progress.next < log.end and len(progress.flight) < flight_max:
                 entries = log.piece(progress.next, self.settings.append_entries_max, self.settings.append_bytes_max)
-                start = progress.next
+                start = progress.asked = progress.next
                 progress.sent(start + len(entries), self.now_us)
                 self._send_entries(progress, start, entries)
         if progress.commit_sent < ledger.committed and progress.introduced:
@@ -235,7 +241,11 @@ class Leader:
         """Without entries: as a question whether its log matches ours, until that is known; then where it does."""
         log = self.ledger.log
         start = progress.through if progress.introduced or progress.flight else progress.next
-        self._send_entries(progress, start if log.term_before(start) is not None else log.start, ())
+        if log.term_before(start) is None:
+            start = log.start
+        elif not progress.introduced and not progress.flight:
+            progress.asked = start
+        self._send_entries(progress, start, ())
 
     # Reading.
 
@@ -314,8 +324,16 @@ class Leader:
             for progress in self.peers.values()
             if progress.introduced and progress.through >= near and self._heard(progress.peer)
         ]
-        voters = next_council(log.voters, roster.participants, caught_up, self.me)
-        if voters is not None:
+        # Of those that have departed, whoever is heard is needed longer.
+        ordered = sorted(log.voters, key=lambda voter: voter == self.me or self._heard(voter))
+        wanted = next_council(tuple(ordered), roster.participants, caught_up, self.me)
+        if wanted is None:
+            return
+        kept = tuple([voter for voter in log.voters if voter in wanted])
+        voters = kept + tuple([voter for voter in wanted if voter not in kept])
+        # It counts from the moment it is appended: without a majority it could not even be taken back.
+        heard = [voter for voter in voters if voter == self.me or self._heard(voter)]
+        if len(heard) >= majority(len(voters)):
             self.append(Council(voters))
 
     # Handing over.

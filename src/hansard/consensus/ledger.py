@@ -109,6 +109,17 @@ class Ledger:
     def outdated(self) -> bool:
         return self._rules_max is not None and self.rules_wanted > self._rules_max
 
+    def released(self, peer: Peer) -> bool:
+        """It has departed, and its vote is not needed any more either."""
+        voting = peer in self.log.voters or peer in self.log.voters_before(self.committed)
+        return self.roster.gone(peer) and not voting
+
+    def usurps(self, peer: Peer) -> bool:
+        """It has the name of somebody else: it does not get the other's letters."""
+        if self.roster.here(peer) or peer in self.log.voters:
+            return False
+        return peer.node in self.roster.participants or any(voter.node == peer.node for voter in self.log.voters)
+
     # What is promised.
 
     def promise(self, term: int, vote: Peer | None = None) -> None:

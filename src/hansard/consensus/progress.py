@@ -27,6 +27,7 @@ class Progress:
     It is `introduced` once something that was sent has matched: before, one message at a time goes out."""
 
     __slots__ = (
+        "asked",
         "commit_sent",
         "flight",
         "heard_us",
@@ -47,6 +48,8 @@ class Progress:
         self.introduced = False
         self.flight: deque[int] = deque()
         """Where the messages end that are under way with entries."""
+        self.asked = next
+        """Where it was last asked whether its log matches, before it is introduced."""
         self.transfer: Transfer | None = None
         self.round = 0
         """The last one that it has answered."""

@@ -49,6 +49,7 @@ class Proposals:
         """What was not offered yet. Nothing counts before this process takes part."""
         if not self.arrived(roster):
             return []
+        self._forget_moot(roster)
         fresh: list[Content] = list(self.wishes[self._wishes_offered :])
         self._wishes_offered = len(self.wishes)
         for number, _, content in self._waiting:
@@ -66,6 +67,12 @@ class Proposals:
     @property
     def unsettled(self) -> bool:
         return bool(self._waiting or self.wishes)
+
+    def _forget_moot(self, roster: Roster) -> None:
+        """Wishes that have come true by themselves."""
+        wishes = [wish for wish in self.wishes if not _moot(wish, roster)]
+        if len(wishes) < len(self.wishes):
+            self.wishes, self._wishes_offered = wishes, 0
 
     def applied(self, content: Content) -> None:
         """Something is in the log, whatever followed from it: a wish has had its chance."""
@@ -90,3 +97,11 @@ class Proposals:
         for _, id, content in waiting:
             self.add(id, content)
         self.start_again()
+
+
+def _moot(wish: Depart | Upgrade, roster: Roster) -> bool:
+    match wish:
+        case Depart():
+            return not roster.here(wish.peer)
+        case Upgrade():
+            return wish.rules <= roster.rules

@@ -129,7 +129,10 @@ class Roster:
             return None
         if known is not None:
             return self._come_again(known, arrive)
+        former = self._formers.get(peer.node)
         if arrive.after != self.last_incarnation(peer.node):  # it was under way when this life ended, or even longer
+            return None
+        if former is not None and former.life == peer.life:
             return None
         incarnation = arrive.after + 1
         arrived = Participant(peer, incarnation, arrive.address, arrive.zone, arrive.rules_max, arrive.session)
