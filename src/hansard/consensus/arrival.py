@@ -7,12 +7,13 @@ from .roster import Roster
 
 
 class Arrival:
-    def __init__(self, address: str, zone: str, rules_max: int, inventory: bytes, session: int) -> None:
+    def __init__(self, address: str, zone: str, rules_max: int, inventory: bytes, peer: Peer, session: int) -> None:
         self._address = address
         self._zone = zone
         self._rules_max = rules_max
         self._inventory = inventory
         self._session = session
+        self._origin = peer.life
         self.hint: NodeId = ""
         """Who leads, as somebody says."""
         self.after = 0
@@ -21,7 +22,8 @@ class Arrival:
 
     def content(self, peer: Peer, roster: Roster) -> Arrive:
         after = max(self.after, roster.last_incarnation(peer.node))
-        return Arrive(peer, self._address, self._session, after, self._zone, self._rules_max, self._inventory)
+        process = (self._session, self._origin)
+        return Arrive(peer, self._address, *process, after, self._zone, self._rules_max, self._inventory)
 
     def done(self, peer: Peer, roster: Roster) -> bool:
         known = roster.participants.get(peer.node)

@@ -8,28 +8,27 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, assert_never
 
 from .arrival import Arrival
-from .cluster import NO_CLUSTER, ClusterId, NodeId, Peer
+from .cluster import NodeId, Peer
 from .content import Arrive, Arrived, Content, Depart, Moved, Upgrade
-from .effect import AnswerRead, Departing, Effect, Led, Left, Outdated, Refused, Settled, Strange
+from .door import Verdict, admissible, judged
+from .effect import AnswerRead, Departing, Effect, Led, Left, Outdated, Refused, Settled, Strange, Superseded
 from .event import Event, Leave, Persisted, Propose, Raise, Read, Received, Tick, Transfer
 from .ledger import Ledger
-from .log import Log
 from .machine import Machine
 from .message import Abdicate, Append, Directions, Envelope, Gone, Message, Offer, Part, ReadAsk, ReadAt
 from .post import Post
 from .proposals import Proposals
 from .reads import Reads
 from .recovered import Recovered
-from .role import Role
-from .roster import Roster
 from .seat import Seat
 from .settings import Settings
+from .view import View
 
 CONTACTS_MAX: Final = 16
 """That somebody who asks for directions is told."""
 
 
-class Consensus:
+class Consensus(View):
     def __init__(
         self,
         me: NodeId,
@@ -60,7 +59,7 @@ class Consensus:
         self.post = Post(self.effects, self.ledger.cluster, peer, address, seeds)
         self._learn_contacts()
         self.seat = Seat(peer, settings, self.ledger, self.post, jitter, now_us)
-        self.arrival = Arrival(address, zone, rules_max, inventory, self.ledger.session)
+        self.arrival = Arrival(address, zone, rules_max, inventory, peer, self.ledger.session)
         self.proposals = Proposals(peer, self.ledger.session)
         self.reads = Reads()
         self.leaving = False
@@ -78,56 +77,6 @@ class Consensus:
         """For good: left, or left behind."""
         self._recovered_end = self.log.end
 
-    # To look at.
-
-    @property
-    def peer(self) -> Peer:
-        return self.seat.peer
-
-    @property
-    def role(self) -> Role:
-        return self.seat.role
-
-    @property
-    def leader(self) -> NodeId:
-        return self.seat.leader
-
-    @property
-    def cluster(self) -> ClusterId:
-        return self.ledger.cluster
-
-    @property
-    def term(self) -> int:
-        return self.ledger.term
-
-    @property
-    def vote(self) -> Peer | None:
-        return self.ledger.vote
-
-    @property
-    def log(self) -> Log:
-        return self.ledger.log
-
-    @property
-    def voters(self) -> tuple[Peer, ...]:
-        return self.ledger.log.voters
-
-    @property
-    def committed(self) -> int:
-        return self.ledger.committed
-
-    @property
-    def synced(self) -> int:
-        return self.ledger.synced
-
-    @property
-    def roster(self) -> Roster:
-        return self.ledger.roster
-
-    @property
-    def machine(self) -> Machine:
-        return self.ledger.machine
-
     @property
     def arrived(self) -> bool:
         """Whether the log has this process of ours. Whoever looks at the machine then sees all that counted of what an
@@ -143,16 +92,20 @@ class Consensus:
         if not self._stopped:
             self.post.silent = self.ledger.persisted_ticket < self._silent_until
             self.seat.at(now_us, missed_us)
-            for event in events:
-                self._handle(event)
-            if not self.ledger.outdated:
-                self._finish()
-            if self.ledger.outdated:
-                self._stopped = True
-                self.effects.append(Outdated(self.ledger.rules_wanted))
+            self._live_on(events)
         effects = self.effects.copy()
         self.effects.clear()
         return effects
+
+    def _live_on(self, events: Iterable[Event]) -> None:
+        for event in events:
+            if not self._stopped:
+                self._handle(event)
+        if not self.ledger.outdated and not self._stopped:
+            self._finish()
+        if self.ledger.outdated:
+            self._stopped = True
+            self.effects.append(Outdated(self.ledger.rules_wanted))
 
     def _handle(self, event: Event) -> None:
         match event:
@@ -234,7 +187,7 @@ class Consensus:
             self._learn_contacts()
         self.effects += [Settled(id) for id in self.proposals.settled(roster)]
         if roster.here(self.peer):
-            self.proposals.reborn(self.peer)
+            self.proposals.renamed(self.peer, roster)
         elif roster.gone(self.peer):
             self._end_life(again=self.ledger.released(self.peer))
 
@@ -303,7 +256,9 @@ class Consensus:
             self._ask_again()
         if self.now_us - self._arrive_us >= resend_us:
             self._arrive_us = self.now_us
-            if not (self.arrived and self.leader) and not self.roster.gone(self.peer) and not self.leaving:
+            # One that has arrived and hears no leader asks around: it may have departed meanwhile.
+            lost = not self.leader if self.arrived else not self.leaving
+            if lost and not self.roster.gone(self.peer):
                 self._offer_leader([self.arrival.content(self.peer, self.roster)])
                 self.arrival.hint = ""
 
@@ -320,7 +275,7 @@ class Consensus:
 
     def _received(self, envelope: Envelope) -> None:
         sender, message = envelope.sender, envelope.message
-        if sender.node == self.me or not self._ours(envelope) or envelope.to_life not in (0, self.peer.life):
+        if not self._let_in(envelope):
             return
         self.seat.heard(sender.node)
         if self.ledger.released(sender):
@@ -347,27 +302,32 @@ class Consensus:
             case _:
                 self.seat.received(sender, message)
 
-    def _ours(self, envelope: Envelope) -> bool:
-        """Whether it is from our cluster. Who has none yet belongs to the one whose leader lets it in."""
-        mine, theirs = self.ledger.cluster, envelope.cluster
-        if mine == theirs:
-            return mine != NO_CLUSTER
-        if mine == NO_CLUSTER:
-            if isinstance(envelope.message, (Append, Part)) and envelope.to_life == self.peer.life:
-                self.ledger.join(theirs)
-                self.post.cluster = theirs
+    def _let_in(self, envelope: Envelope) -> bool:
+        """Whether it is heard."""
+        match judged(envelope, self.cluster, self.peer):
+            case Verdict.HEARD:
                 return True
-            return isinstance(envelope.message, Directions)
-        if theirs == NO_CLUSTER:
-            return isinstance(envelope.message, Offer)
-        self.effects.append(Strange(envelope.sender.node, envelope.address, theirs))
+            case Verdict.WELCOME:
+                self.ledger.join(envelope.cluster)
+                self.post.cluster = envelope.cluster
+                return True
+            case Verdict.IGNORED:
+                pass
+            case Verdict.STRANGE:
+                self.effects.append(Strange(envelope.sender.node, envelope.address, envelope.cluster))
+            case Verdict.OLD:
+                self.effects.append(Strange(envelope.sender.node, envelope.address, envelope.cluster))
+                self._reply(envelope, Directions("", ()))
+            case Verdict.SUPERSEDED:
+                self._stopped = True
+                self.effects.append(Superseded(envelope.cluster))
         return False
 
     def _reply(self, envelope: Envelope, message: Message) -> None:
         self.post.answer(envelope.sender, envelope.address, message)
 
     def _offered(self, envelope: Envelope, offer: Offer) -> None:
-        contents = [content for content in offer.contents if _may_offer(envelope, content)]
+        contents = [content for content in offer.contents if admissible(envelope, content)]
         leading = self.seat.leading
         if leading is None:
             leader = self.leader
@@ -397,8 +357,3 @@ class Consensus:
             self._arrive_us = self.now_us - self.settings.resend_us
         if refusal:
             self.effects.append(Refused(refusal))
-
-
-def _may_offer(envelope: Envelope, content: Content) -> bool:
-    """Who has not joined yet may only say that it is there."""
-    return envelope.cluster != NO_CLUSTER or (isinstance(content, Arrive) and content.peer == envelope.sender)

@@ -27,6 +27,8 @@ class Arrive(Struct, frozen=True, array_like=True, tag=3, gc=False):
     address: str
     session: int
     """Of its process; each has the next one, and ends the one before."""
+    origin: int
+    """The life in which this process began: with the session it says which process it is, through all its lives."""
     after: int = 0
     """The last incarnation of this node, which has departed, as far as it knows: an arrival that comes so late that
     others have come and gone since is void."""

@@ -122,6 +122,13 @@ class Strange(Struct, frozen=True, gc=False):
     cluster: ClusterId
 
 
+class Superseded(Struct, frozen=True, gc=False):
+    """The majority of this cluster was given up for lost, and it goes on in another incarnation without what we know.
+    Nothing comes of further events; this participant has to join anew."""
+
+    cluster: ClusterId
+
+
 class Refused(Struct, frozen=True, gc=False):
     """I cannot come in as things are, and go on trying. Somebody should know."""
 
@@ -135,5 +142,17 @@ class Outdated(Struct, frozen=True, gc=False):
 
 
 Effect = (
-    Send | Persist | Applied | Restored | Settled | AnswerRead | Led | Departing | Left | Strange | Refused | Outdated
+    Send
+    | Persist
+    | Applied
+    | Restored
+    | Settled
+    | AnswerRead
+    | Led
+    | Departing
+    | Left
+    | Strange
+    | Refused
+    | Outdated
+    | Superseded
 )

@@ -324,15 +324,12 @@ class Leader:
             for progress in self.peers.values()
             if progress.introduced and progress.through >= near and self._heard(progress.peer)
         ]
-        # Of those that have departed, whoever is heard is needed longer.
-        ordered = sorted(log.voters, key=lambda voter: voter == self.me or self._heard(voter))
-        wanted = next_council(tuple(ordered), roster.participants, caught_up, self.me)
-        if wanted is None:
+        voters = next_council(log.voters, roster.participants, caught_up, self.me)
+        if voters is None:
             return
-        kept = tuple([voter for voter in log.voters if voter in wanted])
-        voters = kept + tuple([voter for voter in wanted if voter not in kept])
         # It counts from the moment it is appended: without a majority it could not even be taken back.
-        heard = [voter for voter in voters if voter == self.me or self._heard(voter)]
+        able = [voter for voter in voters if self._through(voter) >= committed]
+        heard = [voter for voter in able if voter == self.me or self._heard(voter)]
         if len(heard) >= majority(len(voters)):
             self.append(Council(voters))
 

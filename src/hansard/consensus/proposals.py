@@ -1,8 +1,7 @@
 """What this participant wants in the log, offered again and again until it is there.
 
-Proposals are numbered within the session of this process, so that however often they are offered, and to whomever, they
-count once and in order. In another life they are numbered anew, but only after the log has shown which of the old
-numbers counted.
+Proposals are numbered within this process, so that however often they are offered, to whomever and in whichever life,
+they count once and in order.
 """
 
 from collections import deque
@@ -19,8 +18,9 @@ OFFER_MAX: Final = 256
 class Proposals:
     def __init__(self, peer: Peer, session: int) -> None:
         self._peer = peer
-        """In whose name they are numbered."""
+        """In whose name they are offered."""
         self._session = session
+        self._origin = peer.life
         self._waiting: deque[tuple[int, int, bytes]] = deque()
         """Number, id and content of what is not in the log yet."""
         self._last = 0
@@ -82,21 +82,24 @@ class Proposals:
 
     def settled(self, roster: Roster) -> list[int]:
         """The ids of what is in the log by now."""
-        number = roster.counted(self._peer, self._session)
+        number = roster.counted(self._peer.node, self._session, self._origin)
         ids: list[int] = []
         while self._waiting and self._waiting[0][0] <= number:
             ids.append(self._waiting.popleft()[1])
         return ids
 
-    def reborn(self, peer: Peer) -> None:
-        """The log shows that we take part in another life, so all that counted of the one before is settled."""
+    def renamed(self, peer: Peer, roster: Roster) -> None:
+        """The log shows that we take part, perhaps in another life than before."""
         if peer == self._peer:
             return
         self._peer = peer
-        waiting, self._waiting, self._last = self._waiting, deque(), 0
-        for _, id, content in waiting:
-            self.add(id, content)
         self.start_again()
+        number = roster.counted(peer.node, self._session, self._origin)
+        if self._waiting and self._waiting[0][0] != number + 1:
+            # Another process had our name in between, so the log does not say any more what counted of ours.
+            waiting, self._waiting, self._last = self._waiting, deque(), number
+            for _, id, content in waiting:
+                self.add(id, content)
 
 
 def _moot(wish: Depart | Upgrade, roster: Roster) -> bool:

@@ -35,9 +35,10 @@ class Participant(Struct, frozen=True, array_like=True, gc=False):
     zone: str
     rules_max: int
     session: int
-    """Of its process."""
+    """Of its process, and the life in which that began."""
+    origin: int
     number: int = 0
-    """Of the last proposal of this session that counted."""
+    """Of the last proposal of this process that counted."""
 
 
 class Former(Struct, frozen=True, array_like=True, gc=False):
@@ -45,8 +46,9 @@ class Former(Struct, frozen=True, array_like=True, gc=False):
 
     life: int
     incarnation: int
-    session: int = 0
-    number: int = 0
+    session: int
+    origin: int
+    number: int
 
 
 class Image(Struct, frozen=True, array_like=True):
@@ -69,14 +71,11 @@ class Roster:
         """In the order of their arrival."""
         return self._participants
 
-    def counted(self, peer: Peer, session: int) -> int:
-        """The number of the last proposal of a session that counted; 0 if none did, or it is too long ago to tell."""
-        participant, former = self._participants.get(peer.node), self._formers.get(peer.node)
-        if participant is not None and participant.peer == peer:
-            return participant.number if participant.session == session else 0
-        if former is not None and former.life == peer.life:
-            return former.number if former.session == session else 0
-        return 0
+    def counted(self, node: NodeId, session: int, origin: int) -> int:
+        """The number of the last proposal of a process that counted, in any of its lives; 0 if none did, or another
+        process of this name has come since."""
+        known = self._participants.get(node) or self._formers.get(node)
+        return known.number if known is not None and (known.session, known.origin) == (session, origin) else 0
 
     def image(self) -> Image:
         return Image(tuple(self._participants.values()), tuple(self._formers.items()), self.rules)
@@ -135,7 +134,9 @@ class Roster:
         if former is not None and former.life == peer.life:
             return None
         incarnation = arrive.after + 1
-        arrived = Participant(peer, incarnation, arrive.address, arrive.zone, arrive.rules_max, arrive.session)
+        process = (arrive.session, arrive.origin)
+        number = self.counted(peer.node, *process)
+        arrived = Participant(peer, incarnation, arrive.address, arrive.zone, arrive.rules_max, *process, number)
         self._participants[peer.node] = arrived
         self.changes += 1
         return Arrived(peer.node, incarnation, arrive.address, arrive.zone, arrive.inventory)
@@ -145,7 +146,13 @@ class Roster:
         if arrive.session <= known.session:
             return None
         again = Participant(
-            known.peer, known.incarnation, arrive.address, arrive.zone, arrive.rules_max, arrive.session
+            known.peer,
+            known.incarnation,
+            arrive.address,
+            arrive.zone,
+            arrive.rules_max,
+            arrive.session,
+            arrive.origin,
         )
         self._participants[known.peer.node] = again
         if (again.address, again.zone) == (known.address, known.zone):
@@ -157,7 +164,7 @@ class Roster:
             return None
         left = self._participants.pop(peer.node)
         self.changes += 1
-        self._formers[peer.node] = Former(peer.life, left.incarnation, left.session, left.number)
+        self._formers[peer.node] = Former(peer.life, left.incarnation, left.session, left.origin, left.number)
         return Departed(peer.node, left.incarnation)
 
     def _upgrade(self, rules: int) -> Fact | None:

@@ -57,8 +57,10 @@ class Seat:
 
     @property
     def votes(self) -> bool:
-        """By the latest council that this log has."""
-        return self.peer in self.ledger.log.voters
+        """By the latest council that this log has, or by the last one that is committed: a log with our own removal may
+        be the only one that can win (Ongaro's thesis, 4.2.2)."""
+        log = self.ledger.log
+        return self.peer in log.voters or self.peer in log.voters_before(self.ledger.committed)
 
     @property
     def hears_leader(self) -> bool:
