@@ -221,7 +221,7 @@ class Leader:
                 self._again(progress)
             pause_us = self.settings.heartbeat_us
             if progress.peer.node not in voters:
-                pause_us = max(pause_us, self.settings.lease_us // 3)
+                pause_us = max(pause_us, min(self.settings.lease_us // 3, self.settings.election_us // 2))
             if progress.sent_us < 0 or self.now_us - progress.sent_us >= pause_us:
                 self._greet(progress)
 

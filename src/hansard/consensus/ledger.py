@@ -199,10 +199,9 @@ class Ledger:
             self.committed = index + 1
             self.effects.append(Applied(index, entry, fact))
             self.facts.append((index, entry, fact))
-        if self.outdated:
-            return
-        if self.committed - (self.snapshot.collection.end if self.snapshot else 0) >= self.settings.compact_entries:
-            self._compact()
+            # At the same indexes everywhere, so that a transfer goes on whoever leads.
+            if self.committed % self.settings.compact_entries == 0 and not self.outdated:
+                self._compact()
 
     def _compact(self) -> None:
         term = self.log.term_before(self.committed)
