@@ -14,8 +14,8 @@ class Settings(Struct, frozen=True, kw_only=True, gc=False):
     """A voter that hears no leader for this long, and up to as long again, asks to be elected. A leader that does not
     hear a majority for this long steps down."""
     lease_us: int = 600_000
-    """A participant that is not heard for this long is proposed for departure. Who does not vote is asked three times as
-    often, and often enough not to miss its leader."""
+    """A participant that is not heard for this long is proposed for departure. Who does not vote is asked three times
+    as often, and often enough not to miss its leader."""
     resend_us: int = 200_000
     """Without an answer for this long, what was sent is taken for lost."""
     append_entries_max: int = 512
