@@ -38,15 +38,7 @@ def run(seed: int, kept: Sequence[int] | None = None, tell: Callable[[str], None
     planned = plan(seed)
     faults = planned.faults if kept is None else [planned.faults[number] for number in kept]
     world = World(planned, faults, tell)
-    broken = ""
-    try:
-        world.run()
-    except Violation as violation:
-        broken = str(violation)
-    except AssertionError as error:
-        broken = f"an assertion failed: {_where(error)}"
-    except Exception as error:  # the top of a run: whatever goes wrong in it is this seed's, and is reported with it
-        broken = f"{type(error).__name__} was raised: {_where(error)}"
+    broken = broken_promise(world.run)
     counts = world.coverage.counts
     counts["acclimation interrupted"] += world.edict.interrupted
     return Result(
@@ -58,6 +50,19 @@ def run(seed: int, kept: Sequence[int] | None = None, tell: Callable[[str], None
         counts,
         broken,
     )
+
+
+def broken_promise(run: Callable[[], None]) -> str:
+    """Which promise a run breaks, and how; empty if none."""
+    try:
+        run()
+    except Violation as violation:
+        return str(violation)
+    except AssertionError as error:
+        return f"an assertion failed: {_where(error)}"
+    except Exception as error:  # the top of a run: whatever goes wrong in it is this seed's, and is reported with it
+        return f"{type(error).__name__} was raised: {_where(error)}"
+    return ""
 
 
 def _where(error: Exception) -> str:

@@ -4,9 +4,10 @@
     python -m sim.seeds --seed 47               run one, and say what came of it
     python -m sim.seeds --seed 47 --shrink      find the faults that matter, and show what happened
     python -m sim.seeds --seed 47 --faults 3,9  only these faults of it, with everything that happened
+    python -m sim.seeds --world atomic ...      the same for the atomic log, instead of a bucket
 
-A seed counts if it had enough submissions acknowledged, enough faults that took effect, and enough virtual time. Every
-500 that count must have seen everything that the coverage asks for.
+A seed counts if it had enough submissions acknowledged (or proposals settled), enough faults that took effect, and
+enough virtual time. Every 500 that count must have seen everything that the coverage asks for.
 """
 
 import argparse
@@ -16,14 +17,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import count
 from statistics import median
 from typing import Final
 
-from sim.run import Result, run
+from sim.kinds import BUCKET, KINDS, Kind
+from sim.run import Result
 from sim.shrink import shrink
-from sim.world.coverage import REQUIRED
-from sim.world.plan import plan
 
 BATCH: Final = 500
 IDLE_MAX: Final = 20
@@ -33,7 +34,8 @@ IDLE_MAX: Final = 20
 class Tally:
     """All results so far, and what is wrong with them."""
 
-    def __init__(self, wanted: int, failures_max: int) -> None:
+    def __init__(self, wanted: int, failures_max: int, kind: Kind = KINDS[BUCKET]) -> None:
+        self.kind = kind
         self.wanted = wanted
         self.failures_max = failures_max
         """After so many there is no need to see more."""
@@ -56,7 +58,7 @@ class Tally:
         self.totals += result.counts
         self._batch += result.counts
         if len(self.results) % BATCH == 0:
-            unseen = [what for what in REQUIRED if not self._batch[what]]
+            unseen = [what for what in self.kind.required if not self._batch[what]]
             if unseen:
                 self.missing.append(f"seeds up to {result.seed}: no {', no '.join(unseen)}")
             self._batch.clear()
@@ -87,7 +89,7 @@ class Tally:
         yield self.progress() + f", {self.idle} did not count"
         if self.results:
             for name, numbers in (
-                ("acknowledged submissions", [result.acknowledged for result in self.results]),
+                (self.kind.acknowledged, [result.acknowledged for result in self.results]),
                 ("faults that took effect", [result.faults for result in self.results]),
                 ("virtual seconds", [result.virtual_us // 1_000_000 for result in self.results]),
             ):
@@ -99,21 +101,23 @@ class Tally:
             yield "most seeds do not count: hardly anything is acknowledged"
         for result in self.failed:
             yield f"seed {result.seed} broke a promise. {result.broken}"
-            yield f"  replay: python -m sim.seeds --seed {result.seed} --shrink"
+            yield f"  replay: python -m sim.seeds {self.kind.option}--seed {result.seed} --shrink"
 
 
-def _run(seed: int) -> Result:
+def _run(world: str, seed: int) -> Result:
     """In a process of its own. A world is one heap of cycles, thrown away at once when it is done."""
-    result = run(seed)
+    result = KINDS[world].run(seed)
     gc.collect()
     return result
 
 
-def many(wanted: int, first: int, processes: int, failures_max: int) -> int:
-    tally = Tally(wanted, failures_max)
+def many(wanted: int, first: int, processes: int, failures_max: int, world: str = BUCKET) -> int:
+    kind = KINDS[world]
+    tally = Tally(wanted, failures_max, kind)
     shown = time.monotonic()
     with multiprocessing.Pool(processes, initializer=gc.disable) as pool:
-        for result in pool.imap(_run, count(first), chunksize=1) if processes > 1 else map(run, count(first)):
+        several = pool.imap(partial(_run, world), count(first), chunksize=1)
+        for result in several if processes > 1 else map(kind.run, count(first)):
             tally.add(result)
             if time.monotonic() - shown > 1 or tally.done:
                 shown = time.monotonic()
@@ -126,18 +130,19 @@ def many(wanted: int, first: int, processes: int, failures_max: int) -> int:
     return 0 if tally.good else 1
 
 
-def one(seed: int, faults: Sequence[int] | None, *, shrunk: bool) -> int:
-    result = run(seed, faults)
+def one(seed: int, faults: Sequence[int] | None, world: str = BUCKET, *, shrunk: bool) -> int:
+    kind = KINDS[world]
+    result = kind.run(seed, faults)
     if shrunk and result.broken:
-        faults = shrink(seed, lambda line: print(line, file=sys.stderr))
+        faults = shrink(seed, lambda line: print(line, file=sys.stderr), kind.run, kind.faults)
     if faults is not None:
-        result = run(seed, faults, print)
+        result = kind.run(seed, faults, print)
         for number in faults:
-            print(f"fault {number}: {plan(seed).faults[number]}")
-        print(f"replay: python -m sim.seeds --seed {seed} --faults={','.join(map(str, faults))}")
+            print(f"fault {number}: {kind.faults(seed)[number]}")
+        print(f"replay: python -m sim.seeds {kind.option}--seed {seed} --faults={','.join(map(str, faults))}")
     print(f"seed {seed}: {result.broken or 'all promises kept'}")
     for name, value in (
-        ("acknowledged submissions", result.acknowledged),
+        (kind.acknowledged, result.acknowledged),
         ("faults that took effect", result.faults),
         ("virtual seconds", result.virtual_us / 1e6),
         ("trace", result.trace),
@@ -148,6 +153,7 @@ def one(seed: int, faults: Sequence[int] | None, *, shrunk: bool) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m sim.seeds", description="Simulated worlds from seeds.")
+    parser.add_argument("--world", choices=list(KINDS), default=BUCKET, help=f"what is simulated (default {BUCKET})")
     parser.add_argument("--seeds", type=int, default=100, help="how many seeds that count (default 100)")
     parser.add_argument("--first", type=int, default=0, help="the first of them (default 0)")
     parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count(), help="default: one for each core")
@@ -157,9 +163,9 @@ def main() -> int:
     parser.add_argument("--faults", help="only these of its faults, by number")
     arguments = parser.parse_args()
     if arguments.seed is None:
-        return many(arguments.seeds, arguments.first, arguments.processes, arguments.failures)
+        return many(arguments.seeds, arguments.first, arguments.processes, arguments.failures, arguments.world)
     faults = [int(number) for number in arguments.faults.split(",") if number] if arguments.faults is not None else None
-    return one(arguments.seed, faults, shrunk=arguments.shrink)
+    return one(arguments.seed, faults, arguments.world, shrunk=arguments.shrink)
 
 
 if __name__ == "__main__":

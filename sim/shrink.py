@@ -14,9 +14,14 @@ def promise(result: Result) -> str:
     return result.broken.partition(":")[0]
 
 
-def shrink(seed: int, tell: Callable[[str], None], run: Runner = run) -> list[int]:
+def shrink(
+    seed: int,
+    tell: Callable[[str], None],
+    run: Runner = run,
+    faults: Callable[[int], Sequence[object]] = lambda seed: plan(seed).faults,
+) -> list[int]:
     """The numbers of the faults that are left when none of them can be left out."""
-    kept = list(range(len(plan(seed).faults)))
+    kept = list(range(len(faults(seed))))
     wanted = promise(run(seed, kept))
     assert wanted, "only what fails can be shrunk"
     size = max(1, len(kept) // 2)

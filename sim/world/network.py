@@ -6,7 +6,7 @@ reset loses what is under way in both directions, and both ends are told when th
 
 from collections.abc import Callable
 from random import Random
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -34,12 +34,16 @@ class Letter(NamedTuple):
     message: Message
 
 
-class Network:
+Said = TypeVar("Said")
+"""What goes over the network; it does not look into it."""
+
+
+class Network(Generic[Said]):
     def __init__(
         self,
         clock: Clock,
         random: Random,
-        deliver: Callable[[str, Letter], None],
+        deliver: Callable[[str, Said], None],
         connected: Callable[[str, str], None],
     ) -> None:
         self.clock = clock
@@ -53,7 +57,7 @@ class Network:
         self._connection: dict[tuple[str, str], int] = {}
         self._last: dict[tuple[str, str], int] = {}
 
-    def send(self, sender: str, to: str, letter: Letter) -> None:
+    def send(self, sender: str, to: str, letter: Said) -> None:
         """Between places; a message that is sent into a cut is lost."""
         link, conditions, random = (sender, to), self.conditions, self.random
         if self.cuts.get(link) or random.random() < conditions.loss:
@@ -70,7 +74,7 @@ class Network:
                 self._last[link] = due
             self.clock.after(due - self.clock.now_us, lambda: self._arrive(sender, to, letter, connection))
 
-    def _arrive(self, sender: str, to: str, letter: Letter, connection: int) -> None:
+    def _arrive(self, sender: str, to: str, letter: Said, connection: int) -> None:
         if not self.cuts.get((sender, to)) and self._connection.get(_pair(sender, to), 0) == connection:
             self._deliver(to, letter)
 

@@ -42,7 +42,7 @@ class World:
         self.plan = plan
         self.random = Random(plan.seed)
         self.clock = Clock()
-        self.network = Network(self.clock, self.random, self._deliver, self._connected)
+        self.network: Network[Letter] = Network(self.clock, self.random, self._deliver, self._connected)
         self._set_conditions()
         self.places = [chr(ord("a") + number) for number in range(plan.places)]
         self.participants = [

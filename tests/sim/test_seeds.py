@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import pytest
+from msgspec.structs import replace
 
 from hansard.phaser.effect import Effect
 from hansard.phaser.event import Event, Paused
-from sim import seeds
+from sim.kinds import BUCKET, KINDS
 from sim.oracles import Violation
 from sim.oracles.alike import Alike
 from sim.oracles.order import Order
@@ -56,7 +57,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[int], Result
 
     def install(of: Callable[[int], Result]) -> Fake:
         fake = Fake(of)
-        monkeypatch.setattr(seeds, "run", fake)
+        monkeypatch.setitem(KINDS, BUCKET, replace(KINDS[BUCKET], run=fake))
         return fake
 
     return install
@@ -158,7 +159,7 @@ def test_after_enough_failures_no_more_seeds_are_run(pretend: Pretend) -> None:
 def test_several_processes_run_the_seeds_that_one_would(monkeypatch: pytest.MonkeyPatch) -> None:
     added: list[Result] = []
     add = Tally.add
-    monkeypatch.setattr(seeds, "run", result)
+    monkeypatch.setitem(KINDS, BUCKET, replace(KINDS[BUCKET], run=result))
 
     def noted(tally: Tally, one: Result) -> None:
         added.append(one)

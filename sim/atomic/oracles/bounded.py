@@ -1,0 +1,26 @@
+"""Memory stays within bounds, and the core's own invariants hold after every turn."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hansard.consensus.effect import Effect
+from hansard.consensus.event import Event
+
+from .oracle import Oracle
+
+if TYPE_CHECKING:
+    from sim.atomic.participant import Participant
+
+
+class Bounded(Oracle):
+    promise = "bounded memory, and the invariants"
+
+    def __init__(self, *, thorough: bool = True) -> None:
+        self._thorough = thorough
+
+    def after_turn(self, participant: "Participant", events: Sequence[Event], effects: Sequence[Effect]) -> None:
+        consensus, settings = participant.consensus, participant.world.plan.settings
+        assert consensus is not None
+        length_max = settings.compact_entries + settings.keep_entries
+        if consensus.committed - consensus.log.start > length_max:
+            raise self.broken(f"{participant.name} has {len(consensus.log.entries)} entries in memory")
