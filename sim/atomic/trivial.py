@@ -13,7 +13,7 @@ from msgspec import Struct
 from hansard.consensus.atomic import Asked, Told
 from hansard.consensus.cluster import NodeId, Peer
 from hansard.consensus.content import Arrive, Content, Depart, Entry, Fact, Proposal, Upgrade
-from hansard.consensus.effect import AnswerRead, Applied, Departing, Led, Outdated, Refused, Restored, Settled
+from hansard.consensus.effect import AnswerRead, Applied, Departing, Led, Left, Outdated, Refused, Restored, Settled
 from hansard.consensus.event import Leave, Propose, Raise, Read, Tick
 from hansard.consensus.machine import Machine
 from hansard.consensus.recovered import State
@@ -76,6 +76,7 @@ class TrivialMember:
         inventory: bytes = b"",
     ) -> None:
         disk.session += 1
+        disk.life = disk.life or draw_life()
         self.me = me
         self.connected = True
         """While it is not, it knows nothing of the log, and nobody knows of it."""
@@ -83,17 +84,17 @@ class TrivialMember:
         self._machine = machine
         self._disk = disk
         self._draw_life = draw_life
-        self._arrival = Arrive(Peer(me, disk.life), address, disk.session, 0, zone, rules_max, inventory)
+        self._process = (disk.session, disk.life)
+        self._arrival = Arrive(Peer(me, disk.life), address, *self._process, 0, zone, rules_max, inventory)
         self._roster = Roster()
         self._end = 0
         self._asked: list[Asked] = []
-        self._proposals: list[Proposal] = []
-        self._ids: list[int] = []
+        self._proposals: list[tuple[int, int, bytes]] = []
+        """Number, id and content of what is not in the log yet."""
+        self._last = 0
         self._leaving = self._stopped = False
         self._refused = ""
         machine.restore(b"")
-        if not disk.life:
-            self._begin_life()
 
     @property
     def peer(self) -> Peer:
@@ -110,6 +111,7 @@ class TrivialMember:
             told.append(Departing(self.peer.life))
             if self._leaving:
                 self._stopped = True
+                told.append(Left())
                 return told
             self._begin_life()
             self._log.hear(self.peer, now_us)
@@ -119,19 +121,8 @@ class TrivialMember:
         return told
 
     def _begin_life(self) -> None:
-        """What did not count in the life before is proposed in this one, numbered anew."""
         self._disk.life = self._draw_life()
         self._arrival = msgspec.structs.replace(self._arrival, peer=Peer(self.me, self._disk.life))
-        contents, self._proposals = self._proposals, []
-        for proposal in contents:
-            self._number(proposal.content)
-
-    def _number(self, content: bytes) -> None:
-        number = self._proposals[-1].number + 1 if self._proposals else self._settled_number() + 1
-        self._proposals.append(Proposal(self.peer, self._disk.session, number, content))
-
-    def _settled_number(self) -> int:
-        return self._roster.counted(self.peer, self._disk.session)
 
     # From the log.
 
@@ -154,9 +145,9 @@ class TrivialMember:
             self._settle(told)
 
     def _settle(self, told: list[Told]) -> None:
-        while self._proposals and self._proposals[0].number <= self._settled_number():
-            self._proposals.pop(0)
-            told.append(Settled(self._ids.pop(0)))
+        counted = self._roster.counted(self.me, *self._process)
+        while self._proposals and self._proposals[0][0] <= counted:
+            told.append(Settled(self._proposals.pop(0)[1]))
 
     def _outdated(self, told: list[Told]) -> bool:
         """Whether the log follows rules that are not known here: nothing that they are for is told then."""
@@ -188,14 +179,14 @@ class TrivialMember:
         if known is None or (known.peer, known.session) != (self.peer, self._disk.session):
             return
         asked, self._asked = self._asked, []
-        for proposal in list(self._proposals):
-            self._append(proposal, told)
+        for number, _, content in list(self._proposals):
+            self._append(Proposal(self.peer, self._disk.session, number, content), told)
         for event in asked:
             match event:
                 case Propose():
-                    self._number(event.content)
-                    self._ids.append(event.id)
-                    self._append(self._proposals[-1], told)
+                    self._last += 1
+                    self._proposals.append((self._last, event.id, event.content))
+                    self._append(Proposal(self.peer, self._disk.session, self._last, event.content), told)
                 case Read():
                     told.append(AnswerRead(event.id, self._end))
                 case Leave():

@@ -4,7 +4,7 @@ Each test is on a fresh cluster (`harness.py`); `test_conformance.py` runs all o
 """
 
 from hansard.consensus.content import Arrived, Departed, Moved, Proposed, Upgraded
-from hansard.consensus.effect import Applied, Departing, Outdated, Refused, Restored, Settled
+from hansard.consensus.effect import Applied, Departing, Left, Outdated, Refused, Restored, Settled
 from hansard.consensus.event import Leave, Raise
 from hansard.consensus.settings import Settings
 from tests.consensus.harness import PATIENT, SMALL, Trial, about, proposed
@@ -280,7 +280,8 @@ class Conformance(Trial):
             cluster.happen(node, Leave(node))
             self.await_departed(cluster, node, at=other)
             cluster.run(3)
-            assert any(isinstance(effect, Departing) for effect in cluster.effects(node))
+            said = [effect for effect in cluster.effects(node) if isinstance(effect, Departing | Left)]
+            assert [type(effect) for effect in said] == [Departing, Left]
             assert len(about(cluster.facts(other), node)) == 2
             cluster.crash(node)
             self.settle(cluster, other, b"on without " + node.encode())

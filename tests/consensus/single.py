@@ -10,7 +10,7 @@ from hansard.consensus.effect import Effect, Persist, Send
 from hansard.consensus.event import Event, Persisted, Received, Tick
 from hansard.consensus.facts import Facts
 from hansard.consensus.invariants import check_state, check_step, moment
-from hansard.consensus.message import Append, Envelope, Message, PreAsk, PreVote, Vote
+from hansard.consensus.message import Append, Appended, Envelope, Message, PreAsk, PreVote, Vote
 from hansard.consensus.recovered import NoteContent, Recovered, encode
 from hansard.consensus.role import Role
 from hansard.consensus.settings import Settings
@@ -19,10 +19,16 @@ from sim.atomic.vault import Image
 Kind = TypeVar("Kind", bound=Message)
 CLUSTER = ClusterId("single")
 A, B, C, D = (Peer(node, 1) for node in "abcd")
+
+
+def arrive(peer: Peer, session: int = 1) -> Arrive:
+    return Arrive(peer, f"{peer.node}:1", session, peer.life)
+
+
 FIRST: tuple[Entry, ...] = (
     Entry(0, Council((A, B, C))),
     Entry(1, Begin()),
-    *[Entry(1, Arrive(peer, f"{peer.node}:1", 1)) for peer in (A, B, C)],
+    *[Entry(1, arrive(peer)) for peer in (A, B, C)],
 )
 """What everybody's log begins with."""
 
@@ -120,6 +126,14 @@ class Single:
         previous = self.core.log.term_before(start)
         assert previous is not None
         return Append(term, start, previous, entries, committed, round)
+
+    def acknowledge(self, *voters: Peer) -> None:
+        """While it leads: these have all that its log has, and whatever it adds because of that."""
+        end = 0
+        while end < self.core.log.end:
+            end = self.core.log.end
+            for voter in voters:
+                self.hear(voter, Appended(self.core.term, 0, end, end, self.core.log.last_term, missing=False))
 
     def lead(self) -> int:
         """Get elected by b. Says in which term."""

@@ -36,7 +36,7 @@ from hansard.consensus.recovered import (
     part_name,
     refounding,
 )
-from hansard.consensus.roster import Image, Participant
+from hansard.consensus.roster import Former, Image, Participant
 
 A, B = Peer("a", 1 << 63), Peer("b", 2)
 
@@ -44,8 +44,8 @@ CONTENTS: tuple[Content, ...] = (
     Begin(),
     Council(()),
     Council((A, B)),
-    Arrive(A, "host:1", 1),
-    Arrive(A, "host:1", 2, 7, "west", 3, b"\x00\xff"),
+    Arrive(A, "host:1", 1, A.life),
+    Arrive(A, "host:1", 2, 99, 7, "west", 3, b"\x00\xff"),
     Depart(A),
     Upgrade(2),
     Proposal(B, 1, 2, b"bytes"),
@@ -118,7 +118,13 @@ def test_a_message_that_is_not_known_is_an_error() -> None:
 NOTES = (NoteContent(), NoteContent(CLUSTER, A.life, 3, 4, B, STATE_SENT))
 STATES = (
     State(),
-    State(7, 3, (A, B), Image((Participant(A, 2, "host:1", "west", 1, 3, 4),), (), 2), b"machine"),
+    State(
+        7,
+        3,
+        (A, B),
+        Image((Participant(A, 2, "host:1", "west", 1, 3, 4, 5),), (("b", Former(7, 1, 2, 6, 3)),), 2),
+        b"machine",
+    ),
 )
 
 

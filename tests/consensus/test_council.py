@@ -21,7 +21,7 @@ def roster(*names: str) -> dict[NodeId, Participant]:
     found = {}
     for name in names:
         node, _, zone = name.partition("/")
-        found[node] = Participant(Peer(node, 1), 1, f"{node}:1", zone, 1, 1)
+        found[node] = Participant(Peer(node, 1), 1, f"{node}:1", zone, 1, 1, 1)
     return found
 
 
@@ -180,7 +180,7 @@ def states(draw: st.DrawFn) -> tuple[tuple[Peer, ...], dict[NodeId, Participant]
     zones = draw(st.lists(st.sampled_from(ZONES), min_size=len(nodes), max_size=len(nodes)))
     order = draw(st.permutations(nodes))
     participants = {
-        node: Participant(Peer(node, 1), 1, f"{node}:1", zone, 1, 1) for node, zone in zip(order, zones, strict=True)
+        node: Participant(Peer(node, 1), 1, f"{node}:1", zone, 1, 1, 1) for node, zone in zip(order, zones, strict=True)
     }
     lives = [Peer(f"n{number}", life) for number in range(11) for life in (1, 2)]
     voters = draw(st.lists(st.sampled_from(lives), min_size=1, max_size=6, unique=True))

@@ -75,10 +75,10 @@ def test_many_at_once_take_few_messages() -> None:
     assert joined.now_us - begin_us < SECOND
 
 
-@pytest.mark.parametrize(("size", "messages"), [(1, 0), (2, 34), (3, 67), (5, 134), (50, 584)])
+@pytest.mark.parametrize(("size", "messages"), [(1, 0), (2, 34), (3, 67), (5, 134), (50, 734)])
 def test_when_nothing_happens_little_is_said(size: int, messages: int) -> None:
-    """In a second, at most: each voter is greeted every heartbeat (60 ms), each of the others three times in a lease
-    (600 ms), and each answers. So with five voters and n others it is 133 + 10 n."""
+    """In a second, at most: each voter is greeted every heartbeat (60 ms), each of the others twice in the time for an
+    election (300 ms), and each answers. So with five voters and n others it is 134 + 13.4 n."""
     joined = Joined()
     for number in range(size):
         joined.add(f"n{number}")
@@ -86,7 +86,7 @@ def test_when_nothing_happens_little_is_said(size: int, messages: int) -> None:
     joined.run(1)
     joined.sent.clear()
     joined.run(3)
-    assert 3 * messages * 0.97 <= len(joined.sent) <= 3 * messages
+    assert 3 * messages * 0.95 <= len(joined.sent) <= 3 * messages
     assert {type(sent.envelope.message) for sent in joined.sent} <= {Append, Appended}
 
 

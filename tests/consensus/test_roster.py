@@ -34,10 +34,12 @@ def arrive(
     inventory: bytes = b"",
     *,
     session: int = 1,
+    origin: int = 0,
     after: int | None = None,
 ) -> Arrive:
     """The lives of a node end in their order here, so each knows which one was before."""
-    return Arrive(peer, address, session, peer.life % 10 - 1 if after is None else after, zone, rules_max, inventory)
+    before = peer.life % 10 - 1 if after is None else after
+    return Arrive(peer, address, session, origin or peer.life, before, zone, rules_max, inventory)
 
 
 def facts(roster: Roster, *contents: Content) -> list[Fact | None]:
@@ -231,25 +233,45 @@ def test_the_numbers_of_one_are_nothing_to_another() -> None:
     assert roster.apply(Proposal(B1, 1, 1, b"y")) == Proposed("b", 1, b"y")
 
 
-# What counted last, for a proposer that was not told entry by entry.
+# What counted last, for a process that goes on in another life, or was not told entry by entry.
 
 
-def test_what_counted_last_is_known_of_who_is_there() -> None:
+def test_what_counted_last_of_a_process_is_known() -> None:
     roster = after(
-        arrive(A1, session=4), Proposal(A1, 4, 1, b"x"), Proposal(A1, 4, 2, b"y"), Proposal(A1, 4, 4, b"too early")
+        arrive(A1, session=4), Proposal(A1, 4, 1, b"x"), Proposal(A1, 4, 2, b"y"), Proposal(A1, 4, 4, b"early")
     )
-    assert roster.counted(A1, 4) == 2
-    assert roster.counted(A1, 5) == 0
-    assert roster.counted(B1, 4) == roster.counted(A2, 4) == 0
+    assert roster.counted("a", 4, A1.life) == 2
+    assert roster.counted("a", 5, A1.life) == roster.counted("a", 4, A2.life) == roster.counted("b", 4, A1.life) == 0
+    roster.apply(Depart(A1))
+    assert roster.counted("a", 4, A1.life) == 2
 
 
-def test_what_counted_last_is_known_of_who_has_departed_until_its_next_life_departs() -> None:
+def test_a_process_goes_on_with_its_numbers_in_its_next_lives() -> None:
     roster = after(arrive(A1, session=4), Proposal(A1, 4, 1, b"x"), Depart(A1))
-    assert roster.counted(A1, 4) == 1
-    facts(roster, arrive(A2, session=4), Proposal(A2, 4, 1, b"x"), Proposal(A2, 4, 2, b"x"))
-    assert (roster.counted(A1, 4), roster.counted(A1, 5), roster.counted(A2, 4)) == (1, 0, 2)
-    facts(roster, Depart(A2))
-    assert (roster.counted(A1, 4), roster.counted(A2, 4)) == (0, 2)
+    facts(roster, arrive(A2, session=4, origin=A1.life), Depart(A2), arrive(A3, session=4, origin=A1.life))
+    assert roster.counted("a", 4, A1.life) == 1
+    assert roster.apply(Proposal(A3, 4, 1, b"x")) is None
+    assert roster.apply(Proposal(A3, 4, 2, b"y")) == Proposed("a", 3, b"y")
+
+
+def test_another_process_begins_at_one_whether_its_disk_is_lost_or_not() -> None:
+    for process in (arrive(A2, session=1), arrive(A2, session=2, origin=A1.life)):
+        roster = after(arrive(A1, session=1), Proposal(A1, 1, 1, b"x"), Depart(A1), process)
+        assert roster.counted("a", 1, A1.life) == 0
+        assert roster.apply(Proposal(A2, process.session, 1, b"y")) == Proposed("a", 2, b"y")
+
+
+def test_a_life_does_not_come_twice() -> None:
+    roster = after(arrive(A1), Depart(A1))
+    assert roster.apply(arrive(A1, session=2, after=1)) is None
+
+
+def test_comings_and_goings_are_counted() -> None:
+    roster = Roster()
+    facts(roster, arrive(A1), arrive(A1), arrive(A1, "there", session=2), Proposal(A1, 2, 1, b"x"), Depart(A2))
+    assert roster.changes == 1
+    facts(roster, Depart(A1), arrive(A2))
+    assert roster.changes == 3
 
 
 # Rules.
@@ -303,6 +325,7 @@ CONTENTS: st.SearchStrategy[Content] = st.one_of(
         PEERS,
         st.sampled_from(["here", "there"]),
         session=st.integers(1, 3),
+        origin=st.integers(1, 2),
         after=st.integers(0, 2),
         zone=st.sampled_from(["", "x"]),
         rules_max=st.integers(1, 3),

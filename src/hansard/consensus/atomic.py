@@ -33,7 +33,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from .cluster import NodeId
-from .effect import AnswerRead, Applied, Departing, Effect, Led, Outdated, Refused, Restored, Settled
+from .effect import AnswerRead, Applied, Departing, Effect, Led, Left, Outdated, Refused, Restored, Settled
 from .event import Leave, Propose, Raise, Read, Tick
 
 Asked = Propose | Read | Leave | Raise | Tick
@@ -41,14 +41,14 @@ Asked = Propose | Read | Leave | Raise | Tick
 
     Propose   a proposal, under an id that is not used twice in this process. Never given up while the process lives.
     Read      answered when this machine has all that anybody was told of, or had settled, before it was asked.
-    Leave     one participant, in the incarnation that it has now, has departed. Oneself does not arrive again then.
-              What was proposed before and is not settled yet may be lost.
+    Leave     one participant, in the incarnation that it has now, has departed. Oneself does not arrive again then,
+              and is told when it may stop (`Left`). What was proposed before and is not settled yet may be lost.
     Raise     newer rules (`Upgraded`), if everybody who takes part knows them when the log comes to it. Nothing comes
               of it otherwise, and nobody is told.
     Tick      comes again and again, whatever else does: a third of a heartbeat apart.
 """
 
-Told = Applied | Restored | Settled | AnswerRead | Led | Departing | Refused | Outdated
+Told = Applied | Restored | Settled | AnswerRead | Led | Departing | Left | Refused | Outdated
 """The effects that every implementation has.
 
     Applied     the machine here was told this fact, or nothing if the entry says nothing new. Indexes have no gaps.
@@ -59,6 +59,7 @@ Told = Applied | Restored | Settled | AnswerRead | Led | Departing | Refused | O
     Led         somebody leads, where somebody does: a hint for people, on which nothing depends.
     Departing   this participant has departed, in its life until now. Comes some time after the fact, or never if the
                 process ends before it hears of it.
+    Left        this participant wanted to go, and nobody needs it any more. Nothing comes of further events.
     Refused     this participant cannot arrive at present, and goes on trying: another life of it is there.
     Outdated    the cluster follows newer rules than this participant knows. Its machine is told nothing that these
                 rules are for.
