@@ -278,13 +278,12 @@ class Consensus(View):
         if not self._let_in(envelope):
             return
         self.seat.heard(sender.node)
-        if self.ledger.released(sender):
-            leads = isinstance(message, (Append, Part, Abdicate)) and message.term >= self.term
-            if not leads:
-                self._reply(envelope, Gone(sender.life, self.roster.last_incarnation(sender.node)))
-                return
-        elif not self.ledger.usurps(sender):
+        leads = isinstance(message, (Append, Part, Abdicate)) and message.term >= self.term
+        if leads or not (self.ledger.released(sender) or self.ledger.usurps(sender)):
             self.post.learn(sender.node, envelope.address)
+        if self.ledger.released(sender) and not leads:
+            self._reply(envelope, Gone(sender.life, self.roster.last_incarnation(sender.node)))
+            return
         match message:
             case Offer():
                 self._offered(envelope, message)
@@ -298,6 +297,7 @@ class Consensus(View):
             case Gone():
                 if message.life == self.peer.life:
                     self.arrival.after = max(self.arrival.after, message.incarnation)
+                    self.seat.follow_nobody(self.term)
                     self._end_life(again=True)
             case _:
                 self.seat.received(sender, message)

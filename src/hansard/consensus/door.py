@@ -22,19 +22,15 @@ class Verdict(Enum):
 
 def judged(envelope: Envelope, cluster: ClusterId, me: Peer) -> Verdict:
     theirs = envelope.cluster
-    if envelope.sender.node == me.node:
-        return Verdict.IGNORED
-    if theirs.id == cluster.id and theirs.incarnation != cluster.incarnation:
+    if NO_CLUSTER not in (theirs, cluster) and theirs != cluster:
+        if theirs.id != cluster.id:
+            return Verdict.STRANGE
         return Verdict.OLD if theirs.incarnation < cluster.incarnation else Verdict.SUPERSEDED
-    if envelope.to_life not in (0, me.life):
+    if envelope.sender.node == me.node or envelope.to_life not in (0, me.life):
         return Verdict.IGNORED
     if cluster == NO_CLUSTER:
         return _judged_outside(envelope, me)
-    if theirs == cluster:
-        return Verdict.HEARD
-    if theirs == NO_CLUSTER:
-        return Verdict.HEARD if isinstance(envelope.message, Offer) else Verdict.IGNORED
-    return Verdict.STRANGE
+    return Verdict.HEARD if theirs == cluster or isinstance(envelope.message, Offer) else Verdict.IGNORED
 
 
 def _judged_outside(envelope: Envelope, me: Peer) -> Verdict:

@@ -62,7 +62,7 @@ def check_state(core: Consensus) -> None:
 def _check_leading(core: Consensus) -> None:
     leading, log = core.seat.leading, core.log
     assert leading is not None and leading.term == core.term
-    assert core.me not in leading.peers
+    assert all(peer.node != core.me for peer in leading.peers)
     for progress in leading.peers.values():
         assert progress.through <= progress.next <= log.end
         assert list(progress.flight) == sorted(progress.flight)

@@ -4,8 +4,6 @@ An entry is committed when a majority of the council has it on disk and it is of
 a majority has may still be overwritten (Raft, section 5.4.2), and is committed by what follows it.
 """
 
-from collections.abc import Iterable
-
 from .cluster import NodeId, Peer
 from .content import Arrive, Begin, Content, Council, Depart, Entry, Proposal, Upgrade
 from .council import next_council
@@ -28,7 +26,7 @@ class Leader:
         self.term = ledger.term
         self.begin = ledger.log.end
         """Where this term's entries begin."""
-        self.peers: dict[NodeId, Progress] = {}
+        self.peers: dict[Peer, Progress] = {}
         self._first = self.begin
         """Where whoever comes now is thought to be: first of all, where everybody was when the term began."""
         self._predecessor = predecessor
@@ -100,12 +98,11 @@ class Leader:
     # The others.
 
     def _fed(self) -> list[Peer]:
-        """Everybody who takes part and everybody who votes, departed or not."""
-        fed = {participant.peer.node: participant.peer for participant in self.ledger.roster.participants.values()}
-        for voter in self.ledger.log.voters:
-            fed.setdefault(voter.node, voter)
-        fed.pop(self.me.node, None)
-        return list(fed.values())
+        """Everybody who takes part and everybody who votes, departed or not. A node may be among them in two lives:
+        which of them is there shows when it answers."""
+        everybody = [participant.peer for participant in self.ledger.roster.participants.values()]
+        fed = dict.fromkeys([*everybody, *self.ledger.log.voters])
+        return [peer for peer in fed if peer.node != self.me.node]
 
     def attend(self) -> None:
         """Those who came are fed from now on, those who went are not."""
@@ -113,18 +110,16 @@ class Leader:
         if looked_at == self._looked_at:
             return
         self._looked_at = looked_at
-        wanted = {peer.node: peer for peer in self._fed()}
-        for node in [node for node, progress in self.peers.items() if wanted.get(node) != progress.peer]:
-            left = self.peers.pop(node).peer
-            if self.ledger.roster.gone(left):
-                self.post.send(left, Gone(left.life, self.ledger.roster.last_incarnation(node)))
-        for node, peer in wanted.items():
-            if node not in self.peers:
-                heard_us = self.now_us
-                if node == self._predecessor[0]:
-                    heard_us = min(heard_us, self._predecessor[1])
-                self.peers[node] = progress = Progress(peer, self._first, self.now_us)
-                progress.heard_us = heard_us
+        wanted = self._fed()
+        for peer in [peer for peer in self.peers if peer not in wanted]:
+            del self.peers[peer]
+            if self.ledger.released(peer):
+                self.post.send(peer, Gone(peer.life, self.ledger.roster.last_incarnation(peer.node)))
+        for peer in wanted:
+            if peer not in self.peers:
+                self.peers[peer] = progress = Progress(peer, self._first, self.now_us)
+                if peer.node == self._predecessor[0]:
+                    progress.heard_us = min(self.now_us, self._predecessor[1])
         self._predecessor, self._first = ("", 0), self.ledger.log.end
 
     def appended(self, progress: Progress, message: Appended) -> None:
@@ -174,8 +169,8 @@ class Leader:
     def _through(self, voter: Peer) -> int:
         if voter == self.me:
             return self.ledger.synced
-        progress = self.peers.get(voter.node)
-        return progress.through if progress is not None and progress.peer == voter else 0
+        progress = self.peers.get(voter)
+        return progress.through if progress is not None else 0
 
     # Sending.
 
@@ -214,13 +209,13 @@ class Leader:
 
     def remind(self) -> None:
         """What is due by time: whoever heard nothing for a while, and whatever seems lost."""
-        voters = {voter.node for voter in self.ledger.log.voters}
+        voters = self.ledger.log.voters
         for progress in self.peers.values():
             stuck = bool(progress.flight) or progress.transfer is not None or not progress.introduced
             if stuck and self.now_us - progress.progress_us >= self.settings.resend_us:
                 self._again(progress)
             pause_us = self.settings.heartbeat_us
-            if progress.peer.node not in voters:
+            if progress.peer not in voters:
                 pause_us = max(pause_us, min(self.settings.lease_us // 3, self.settings.election_us // 2))
             if progress.sent_us < 0 or self.now_us - progress.sent_us >= pause_us:
                 self._greet(progress)
@@ -253,8 +248,8 @@ class Leader:
         """Reads that came in this turn begin a round; those whose round a majority has answered are answered."""
         if self.rounds.begin():
             for voter in self.ledger.log.voters:
-                progress = self.peers.get(voter.node)
-                if progress is not None and progress.peer == voter:
+                progress = self.peers.get(voter)
+                if progress is not None:
                     self._greet(progress)
         if self.rounds.waiting and self.open:
             voters = self.ledger.log.voters
@@ -264,8 +259,8 @@ class Leader:
     def _round(self, voter: Peer) -> int:
         if voter == self.me:
             return self.rounds.current
-        progress = self.peers.get(voter.node)
-        return progress.round if progress is not None and progress.peer == voter else 0
+        progress = self.peers.get(voter)
+        return progress.round if progress is not None else 0
 
     def answer_reads(self) -> list[tuple[int, int]]:
         """To those who asked from elsewhere; our own are returned, with how far the machine must have come."""
@@ -286,12 +281,8 @@ class Leader:
         return len(heard) >= majority(len(voters))
 
     def _heard(self, peer: Peer) -> bool:
-        progress = self.peers.get(peer.node)
-        return (
-            progress is not None
-            and progress.peer == peer
-            and self.now_us - progress.heard_us < self.settings.election_us
-        )
+        progress = self.peers.get(peer)
+        return progress is not None and self.now_us - progress.heard_us < self.settings.election_us
 
     def forgive(self, missed_us: int) -> None:
         """We were not listening for a while: nobody is to blame for not being heard."""
@@ -303,8 +294,8 @@ class Leader:
         """Only a leader that could commit it proposes that somebody else is gone."""
         for participant in self.ledger.roster.participants.values():
             peer = participant.peer
-            progress = self.peers.get(peer.node)
-            heard_us = progress.heard_us if progress is not None and progress.peer == peer else self.began_us
+            progress = self.peers.get(peer)
+            heard_us = progress.heard_us if progress is not None else self.began_us
             if peer != self.me and self.now_us - heard_us >= self.settings.lease_us:
                 self.take(Depart(peer))
 
@@ -337,24 +328,18 @@ class Leader:
 
     def hand_over(self, node: NodeId) -> None:
         """To this one, or to whoever has come furthest; given up if it takes longer than an election."""
-        candidates = [self.peers[voter.node] for voter in self._others() if self._heard(voter)]
+        candidates = [self.peers[voter] for voter in self.ledger.log.voters if self._heard(voter)]
         if node:
             candidates = [progress for progress in candidates if progress.peer.node == node]
         if self.heir is None and candidates:
             best = max(candidates, key=lambda progress: progress.through)
             self.heir, self.heir_until_us = best.peer, self.now_us + self.settings.election_us
 
-    def _others(self) -> Iterable[Peer]:
-        for voter in self.ledger.log.voters:
-            progress = self.peers.get(voter.node)
-            if progress is not None and progress.peer == voter:
-                yield voter
-
     def help_heir(self) -> None:
         if self.heir is None:
             return
-        progress = self.peers.get(self.heir.node)
-        if progress is None or progress.peer != self.heir or self.now_us >= self.heir_until_us:
+        progress = self.peers.get(self.heir)
+        if progress is None or self.now_us >= self.heir_until_us:
             self.heir = None
         elif progress.through == self.ledger.log.end:
             self.post.send(self.heir, Abdicate(self.term))

@@ -258,8 +258,8 @@ class Seat:
 
     def _came_back(self, sender: Peer, message: Appended | PartKept) -> None:
         leading = self.leading
-        progress = leading.peers.get(sender.node) if leading is not None else None
-        if leading is None or progress is None or progress.peer != sender:
+        progress = leading.peers.get(sender) if leading is not None else None
+        if leading is None or progress is None:
             return
         if message.term > self.ledger.term:
             self.follow_nobody(message.term)
