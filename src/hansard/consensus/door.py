@@ -4,7 +4,7 @@ from enum import Enum, auto
 
 from .cluster import NO_CLUSTER, ClusterId, Peer
 from .content import Arrive, Content
-from .message import Append, Directions, Envelope, Offer, Part
+from .message import Append, Directions, Envelope, Gone, Offer, Part
 
 
 class Verdict(Enum):
@@ -34,12 +34,13 @@ def judged(envelope: Envelope, cluster: ClusterId, me: Peer) -> Verdict:
 
 
 def _judged_outside(envelope: Envelope, me: Peer) -> Verdict:
-    """We belong to the cluster whose leader lets us in first; until then we only ask for directions."""
+    """We belong to the cluster whose leader lets us in first; until then we only ask for directions. One that has let
+    us in without our noticing, and has given us up since, says so."""
     if envelope.cluster == NO_CLUSTER:
         return Verdict.IGNORED
     if isinstance(envelope.message, (Append, Part)):
         return Verdict.WELCOME if envelope.to_life == me.life else Verdict.IGNORED
-    return Verdict.HEARD if isinstance(envelope.message, Directions) else Verdict.IGNORED
+    return Verdict.HEARD if isinstance(envelope.message, (Directions, Gone)) else Verdict.IGNORED
 
 
 def admissible(envelope: Envelope, content: Content) -> bool:
