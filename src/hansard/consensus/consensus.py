@@ -20,6 +20,7 @@ from .post import Post
 from .proposals import Proposals
 from .reads import Reads
 from .recovered import Recovered
+from .roster import Roster
 from .seat import Seat
 from .settings import Settings
 from .view import View
@@ -71,7 +72,7 @@ class Consensus(View):
         self._led: tuple[NodeId, int] = ("", 0)
         self._arrive_us = self._offered_us = self._asked_us = now_us - settings.resend_us
         """When we last said that we are there, offered, and asked."""
-        self._roster = self.roster
+        self._roster: Roster | None = None
         """As it was looked at last."""
         self._stopped = False
         """For good: left, or left behind."""

@@ -31,7 +31,7 @@ class Leader:
         """Where whoever comes now is thought to be: first of all, where everybody was when the term began."""
         self._predecessor = predecessor
         """Who led before, and when it was last heard: its lease goes on from there."""
-        self._looked_at: tuple[int, tuple[Peer, ...]] = (-1, ())
+        self._looked_at: tuple[int, tuple[Peer, ...], tuple[Peer, ...]] = (-1, (), ())
         """What `peers` was made from."""
         self.rounds = Rounds()
         self.heir: Peer | None = None
@@ -98,15 +98,17 @@ class Leader:
     # The others.
 
     def _fed(self) -> list[Peer]:
-        """Everybody who takes part and everybody who votes, departed or not. A node may be among them in two lives:
-        which of them is there shows when it answers."""
+        """Everybody who takes part and everybody who votes, departed or not, by the committed council as well: who is
+        removed sees it. A node may be among them in two lives: which of them is there shows when it answers."""
+        log = self.ledger.log
         everybody = [participant.peer for participant in self.ledger.roster.participants.values()]
-        fed = dict.fromkeys([*everybody, *self.ledger.log.voters])
+        fed = dict.fromkeys([*everybody, *log.voters, *log.voters_before(self.ledger.committed)])
         return [peer for peer in fed if peer.node != self.me.node]
 
     def attend(self) -> None:
         """Those who came are fed from now on, those who went are not."""
-        looked_at = (self.ledger.roster.changes, self.ledger.log.voters)
+        log = self.ledger.log
+        looked_at = (self.ledger.roster.changes, log.voters, log.voters_before(self.ledger.committed))
         if looked_at == self._looked_at:
             return
         self._looked_at = looked_at
