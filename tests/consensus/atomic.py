@@ -5,7 +5,7 @@ from random import Random
 from typing import NamedTuple, assert_never
 
 from hansard.consensus.cluster import ClusterId, Peer
-from hansard.consensus.content import Begin, Council, Depart, Entry, Proposal
+from hansard.consensus.content import Arrive, Begin, Council, Depart, Entry, Proposal
 from hansard.consensus.disk import recovered, translated
 from hansard.consensus.effect import Cut, Discard, Keep, Note, Put, Reset, Trim, Write
 from hansard.consensus.recovered import STATE, NoteContent, Recovered, State, encode
@@ -33,6 +33,10 @@ def open_tiny(disk: SimDisk, *, create: bool = False) -> Store:
 
 def write(store: Store, *writes: Write) -> None:
     store.write([each for one in writes for each in translated(BUCKET, one)])
+
+
+def arrival(peer: Peer) -> Arrive:
+    return Arrive(peer=peer, address=f"{peer.node}:1", session=1, origin=peer.life)
 
 
 def proposal(number: int, size: int = 20) -> Proposal:

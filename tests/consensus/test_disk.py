@@ -3,8 +3,9 @@
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
-from hansard.consensus.content import Arrive, Begin, Council, Depart, Entry, Proposal, Upgrade
+from hansard.consensus.content import Begin, Council, Depart, Entry, Proposal, Upgrade
 from hansard.consensus.disk import entry_of, recovered, translated
 from hansard.consensus.effect import Cut, Discard, Keep, Note, Put, Reset, Trim
 from hansard.consensus.errors import Damaged
@@ -15,13 +16,13 @@ from hansard.storage import write as stored
 from hansard.storage.record import RECORD_BYTES
 from hansard.storage.store import open_store
 from sim.disk import SimDisk
-from tests.consensus.atomic import BUCKET, CLUSTER, IDENTITY, A, Life, open_tiny, proposal, write
+from tests.consensus.atomic import BUCKET, CLUSTER, IDENTITY, A, Life, arrival, open_tiny, proposal, write
 
 LIVES = 6
 ENTRIES = (
     Entry(0, Council((A,))),
     Entry(1, Begin()),
-    Entry(1, Arrive(A, "here:1", 5, 2, "zone", 3, b"\x00\xff")),
+    Entry(1, replace(arrival(A), zone="zone", inventory=b"\x00\xff")),
     Entry(4, Proposal(A, 2, 1, b"content")),
     Entry(4, Upgrade(2)),
     Entry(7, Depart(A)),

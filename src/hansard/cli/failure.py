@@ -37,6 +37,10 @@ def known_errors() -> tuple[type[Exception], ...]:
         from hansard.embedded import LogError  # noqa: PLC0415
 
         found.append(LogError)
+    if "hansard.consensus.errors" in sys.modules:
+        from hansard.consensus.errors import ConsensusError  # noqa: PLC0415
+
+        found.append(ConsensusError)
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ from hansard import __version__
 
 from . import log
 from .failure import Commands
+from .recover import recover
 from .skeleton import skeleton
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.add_typer(log.app, name="log")
+app.command()(recover)
 app.command(hidden=True)(skeleton)
 
 

@@ -11,7 +11,8 @@
     ├── NothingToRecover  no copy has anything: found or join
     ├── SeveralClusters   the copies are of different clusters: leave out what is not of the one meant
     ├── SameNode          two copies are of one participant: leave out the older one
-    └── MajorityThere     nothing is lost: start them
+    ├── MajorityThere     nothing is lost: start them
+    └── OnlyVoter         its cluster has nobody else: start it
 
 Arguments are kept as given, so that an error survives pickling on its way between processes.
 """
@@ -116,7 +117,8 @@ class SeveralClusters(ConsensusError):
     def __str__(self) -> str:
         return (
             f"{self.place} is of cluster {self.cluster.id}, incarnation {self.cluster.incarnation}, and not of "
-            f"{self.other.id}, incarnation {self.other.incarnation}, as the others are: leave it out"
+            f"{self.other.id}, incarnation {self.other.incarnation}: leave it out; one of an incarnation that is over "
+            "joins anew with `hansard recover --rejoin`"
         )
 
 
@@ -139,4 +141,16 @@ class MajorityThere(ConsensusError):
         return (
             f"{len(self.present)} of {self.voters} voters are here ({those}), which is a majority: nothing is lost; "
             "start them, and they go on. A new cluster is made of them with --force only"
+        )
+
+
+class OnlyVoter(ConsensusError):
+    def __init__(self, node: NodeId) -> None:
+        super().__init__(node)
+        self.node = node
+
+    def __str__(self) -> str:
+        return (
+            f"{self.node} is the only voter of its cluster, which is lost if it forgets: start it. "
+            "It is put aside with --force only"
         )
