@@ -26,6 +26,7 @@ from hansard.consensus.effect import (
     Send,
     Settled,
     Strange,
+    Superseded,
 )
 from hansard.consensus.event import Event, Leave, Persisted, Received, Tick
 from hansard.consensus.message import Envelope
@@ -162,13 +163,14 @@ class Participant:
             events, self.inbox = self.inbox, []
             self.turn(events)
 
-    def turn(self, events: list[Event]) -> None:
+    def turn(self, events: list[Event]) -> list[Effect]:
         consensus, world = self.consensus, self.world
         assert consensus is not None
         effects = consensus.turn(events, int(world.clock.now_us * self.rate))
         world.after_turn(self, events, effects)
         for effect in effects:
             self._carry_out(effect)
+        return effects
 
     def see(self) -> None:
         consensus, seen = self.consensus, self.seen
@@ -211,6 +213,8 @@ class Participant:
                 self._later(500, self.crash)
             case Outdated():
                 self._later(500, self._replace_program)
+            case Superseded():
+                raise AssertionError("nobody has given up this cluster")
             case Applied() | Restored() | Led() | Departing() | Strange() | Refused():
                 pass
             case _:
@@ -234,7 +238,7 @@ class Participant:
             return False
         events, self.inbox = self.inbox, []
         self.turn([*events, Tick()])
-        self.world.stray(self, envelope)
+        self.world.stray(self, envelope, self.turn([]))
         return True
 
     def leave(self) -> None:

@@ -146,9 +146,7 @@ class Upheaval:
         if consensus is None or consensus.cluster == NO_CLUSTER:
             return False
         cluster = consensus.cluster
-        strange = random.choice(
-            (ClusterId("another"), ClusterId(cluster.id, cluster.incarnation + 1), ClusterId(cluster.id, 0))
-        )
+        strange = random.choice((ClusterId("another"), ClusterId(cluster.id, cluster.incarnation - 1)))
         sender = random.choice([Peer("stranger", 7), *[other.peer for other in others]])
         message = _temptation(here, sender, random)
         return here.stray(Envelope(strange, sender, "elsewhere", here.peer.life, message))

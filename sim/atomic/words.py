@@ -71,7 +71,7 @@ def lines(participant: "Participant", events: Iterable[Event], effects: Iterable
     for effect in effects:
         match effect:
             case Send():
-                found.append(f"{name} > {effect.to or effect.address}: {message_words(effect.envelope.message)}")
+                found.append(f"{name} > {effect.to}@{effect.address}: {message_words(effect.envelope.message)}")
             case Applied():
                 found.append(f"{name} applies {effect.index}: {content_words(effect.entry.content)}: {effect.fact}")
             case Restored() | Settled() | AnswerRead() | Led() | Departing():

@@ -36,7 +36,7 @@ ELECTIONS_MAX: Final = 20
 """After the last fault everything has to be well within this many times twice the time of an election, which is what
 the slowest voter waits before it asks to be elected."""
 STEP_US: Final = 50_000
-CLUSTER: Final = ClusterId("simulated")
+CLUSTER: Final = ClusterId("simulated", 3)
 _TRACED = Struct("<9q")
 
 Parcel = tuple[str, Envelope | bytes]
@@ -212,18 +212,20 @@ class World:
         self.line(lambda: f"nemesis: {fault.kind}{'' if happened else ' (to no effect)'}")
 
     def after_turn(self, participant: Participant, events: Sequence[Event], effects: Sequence[Effect]) -> None:
+        """Where nothing came of it, nothing has changed that anybody looks at."""
         consensus = participant.consensus
         assert consensus is not None
-        ledger = consensus.ledger
-        if effects:
-            self._look(participant, events, effects)
-        place = (self.clock.now_us, ord(participant.name), participant.process)
-        numbers = (ledger.log.end, ledger.synced, ledger.committed, ledger.term, len(events), len(effects))
-        self._trace.update(_TRACED.pack(*place, *numbers))
         if self.tell_line is not None:
             for line in lines(participant, events, effects):
                 self.line(lambda line=line: line)  # type: ignore[misc]
+        if not effects:
+            return
+        self._look(participant, events, effects)
         participant.see()
+        ledger = consensus.ledger
+        place = (self.clock.now_us, ord(participant.name), participant.process)
+        numbers = (ledger.log.end, ledger.synced, ledger.committed, ledger.term, len(events), len(effects))
+        self._trace.update(_TRACED.pack(*place, *numbers))
 
     def _look(self, participant: Participant, events: Sequence[Event], effects: Sequence[Effect]) -> None:
         consensus, sequence = participant.consensus, self.sequence
@@ -271,12 +273,14 @@ class World:
         """Who was to go, or wanted to."""
         return {one.name for one in self.participants if one.leaving} | {peer.node for peer in self.given_up}
 
-    def stray(self, participant: Participant, envelope: Envelope) -> None:
+    def stray(self, participant: Participant, envelope: Envelope, usual: Sequence[Effect]) -> None:
+        """It comes right after a turn in which nothing came, and in which this was done."""
         consensus = participant.consensus
         assert consensus is not None
         before = _summary(participant)
         effects = consensus.turn([Received(envelope)], participant.now_us)
-        self.strangers.refused(participant, envelope, effects, before, _summary(participant))
+        self.strangers.refused(participant, envelope, effects, usual)
+        self.strangers.unmoved(participant, envelope, before, _summary(participant))
         self.coverage.counts["stray refused"] += 1
 
     # Where participants are.
