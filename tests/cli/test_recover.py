@@ -80,7 +80,7 @@ def test_the_survivor_goes_on_as_the_next_incarnation(run: Run, a: Path) -> None
     deed, found = there(a)
     assert deed == Deed("a", "atomic-2", founded=True)
     note, state = decode_note(found.note), decode_state(found.documents[STATE])
-    assert note.cluster == ClusterId("7f3a", 2) and note.life not in (0, A.life)
+    assert note.cluster == ClusterId("7f3a", 2, note.life) and note.life not in (0, A.life)
     assert (state.end, state.voters) == (len(LOG), (Peer("a", note.life),))
     assert files(a / "atomic") == before, "the old log is kept"
 

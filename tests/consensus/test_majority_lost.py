@@ -21,7 +21,6 @@ from sim.disk import SimDisk
 from tests.consensus.atomic import TINY
 
 CLUSTER = ClusterId("7f3a")
-NEXT = ClusterId("7f3a", 2)
 SETTINGS = Settings(compact_entries=30, keep_entries=10)
 TICK_US = SETTINGS.heartbeat_us // 3
 
@@ -191,7 +190,7 @@ def test_from_one_survivor_the_cluster_goes_on_with_all_that_it_knew() -> None:
     made = recover(town, "a")
     a = town.start("a")
     town.until(lambda: a.core.role is Role.LEADER and a.core.committed > made.state.end)
-    assert a.core.cluster == NEXT and a.core.voters == (made.founder,)
+    assert a.core.cluster == ClusterId("7f3a", 2, made.founder.life) and a.core.voters == (made.founder,)
     assert a.machine.told[: len(known)] == known
     town.until(lambda: a.core.arrived)
     assert list(a.core.roster.participants) == ["a"], "the others' leases are over, and so is that of a's former life"
@@ -203,7 +202,7 @@ def test_the_others_join_the_new_cluster_and_vote_again() -> None:
     town = before_the_loss(50)
     town.lose("b", "c")
     town.crash("a", "d")
-    recover(town, "a", "d")
+    made = recover(town, "a", "d")
     town.start("a")
     town.start("d", "a")  # it has put its old log aside
     town.start("b", "d")  # these come with empty disks
@@ -221,7 +220,7 @@ def test_the_others_join_the_new_cluster_and_vote_again() -> None:
     for node in "abcd":
         town.start(node)
     town.until(lambda: town.settled(3))
-    assert all(member.core.cluster == NEXT for member in town.members.values())
+    assert all(member.core.cluster == made.cluster for member in town.members.values())
     assert town.members["d"].contents[-1] == b"after"
 
 
@@ -247,7 +246,7 @@ def test_what_the_old_voters_say_is_refused_and_they_stop_when_they_hear_of_it()
     town = before_the_loss(20)
     lost = town.lose("b", "c")
     town.crash("a", "d")
-    recover(town, "a", "d")
+    made = recover(town, "a", "d")
     a, d = town.start("a"), town.start("d", "a")
     town.until(lambda: town.settled(2))
     town.parted = {"b", "c"}
@@ -258,13 +257,13 @@ def test_what_the_old_voters_say_is_refused_and_they_stop_when_they_hear_of_it()
     town.parted = set()
     town.run(3_000_000)
     for new, other in ((a, d), (d, a)):
-        assert new.core.cluster == NEXT and new.contents == other.contents and b"old" not in new.contents
+        assert new.core.cluster == made.cluster and new.contents == other.contents and b"old" not in new.contents
         assert {voter.node for voter in new.core.voters} == {"a", "d"}
     strange = {effect.cluster for effect in [*a.told, *d.told] if isinstance(effect, Strange)}
     assert strange == {CLUSTER}
     for old in (b, c):
         assert old.core.cluster == CLUSTER and b"new" not in old.contents
-        assert Superseded(NEXT) in old.told
+        assert Superseded(made.cluster) in old.told
     town.propose("a", b"newer")
 
 
@@ -272,18 +271,18 @@ def test_a_survivor_with_its_old_log_is_refused_until_it_is_put_aside() -> None:
     town = before_the_loss(20)
     town.lose("b", "c")
     town.crash("a", "d")
-    recover(town, "a")
+    made = recover(town, "a")
     a = town.start("a")
     d = town.start("d")
     town.run(3_000_000)
     assert a.core.role is Role.LEADER and d.core.cluster == CLUSTER and not d.core.leader
-    assert Superseded(NEXT) in d.told
+    assert Superseded(made.cluster) in d.told
     town.crash("d")
     with enter(town.disks["d"], settings=TINY) as home:
         home.replace((), founded=False)
     d = town.start("d", "a")
     town.until(lambda: town.settled(2))
-    assert d.core.cluster == NEXT and d.contents == a.contents
+    assert d.core.cluster == made.cluster and d.contents == a.contents
 
 
 def test_a_crash_at_any_moment_of_the_recovery_leaves_the_old_cluster_or_the_new_one() -> None:
@@ -302,4 +301,4 @@ def test_a_crash_at_any_moment_of_the_recovery_leaves_the_old_cluster_or_the_new
         assert again.state.end == made.state.end and again.state.roster == made.state.roster
         assert again.state.image == made.state.image
         seen.add(again.chosen.cluster)
-    assert seen == {CLUSTER, NEXT}
+    assert seen == {CLUSTER, made.cluster}

@@ -5,8 +5,10 @@ import pytest
 from hansard.consensus.cluster import ClusterId, NodeId, Peer
 from hansard.consensus.content import Arrived, Begin, Council, Depart, Entry, Proposal, Proposed
 from hansard.consensus.disk import recovered
+from hansard.consensus.door import Verdict, judged
 from hansard.consensus.errors import MajorityThere, NothingToRecover, SameNode, SeveralClusters
 from hansard.consensus.facts import Facts
+from hansard.consensus.message import Envelope, Gone
 from hansard.consensus.recovered import STATE, NoteContent, Recovered, State, decode_note, decode_state, encode
 from hansard.consensus.recovery import Copy, Plan, final_state, find, plan, unknowns
 from hansard.consensus.roster import Participant, Roster
@@ -125,13 +127,13 @@ def test_the_state_that_was_kept_is_gone_on_from() -> None:
 
 def test_the_new_cluster_is_the_next_incarnation_with_one_voter_in_a_new_life() -> None:
     made = planned(copy(A, cluster=ClusterId("7f3a", 4)))
-    assert made.cluster == ClusterId("7f3a", 5)
+    assert made.cluster == ClusterId("7f3a", 5, FOUNDER.life)
     disk = SimDisk()
     store = open_tiny(disk, create=True)
     write(store, *made.writes())
     there = recovered(store, 0)
     note = decode_note(there.note)
-    assert (note.cluster, note.life, note.vote) == (ClusterId("7f3a", 5), 99, None)
+    assert (note.cluster, note.life, note.vote) == (ClusterId("7f3a", 5, 99), 99, None)
     state = decode_state(there.documents[STATE])
     assert state.voters == (FOUNDER,) and (state.end, state.term) == (8, 2)
     found = find(Copy("new", "a", there), Facts())
@@ -187,6 +189,13 @@ def test_who_never_voted_helps_with_its_copy_and_counts_for_nothing() -> None:
 def test_copies_of_different_clusters_are_not_mixed(other: ClusterId) -> None:
     with pytest.raises(SeveralClusters, match="leave it out"):
         planned(copy(A), copy(B, cluster=other))
+
+
+def test_two_recoveries_of_one_cluster_make_two_clusters() -> None:
+    first, second = [plan([copy(A)], Peer("a", life), Facts()).cluster for life in (98, 99)]
+    assert first != second and first.incarnation == second.incarnation
+    envelope = Envelope(second, Peer("b", 5), "b:1", 0, Gone(7, 1))
+    assert judged(envelope, first, Peer("a", 7)) is Verdict.STRANGE
 
 
 def test_of_two_incarnations_the_former_one_is_to_be_left_out() -> None:

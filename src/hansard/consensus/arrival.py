@@ -1,9 +1,13 @@
 """Getting into the log: what this participant is, whom it asks to be let in, and what it is told about that."""
 
+from typing import Final
+
 from .cluster import NodeId, Peer
 from .content import Arrive
 from .message import Directions
 from .roster import Roster
+
+INVENTORY_BYTES_MAX: Final = 1 << 20
 
 
 class Arrival:
@@ -11,6 +15,8 @@ class Arrival:
         self._address = address
         self._zone = zone
         self._rules_max = rules_max
+        if len(inventory) > INVENTORY_BYTES_MAX:
+            raise ValueError(f"an inventory of {len(inventory)} bytes; {INVENTORY_BYTES_MAX} is the most")
         self._inventory = inventory
         self._session = session
         self._origin = peer.life

@@ -19,6 +19,8 @@ class ClusterId(Struct, frozen=True, array_like=True, gc=False):
 
     id: str
     incarnation: int = 1
+    mark: int = 0
+    """Drawn for every incarnation but the first: two that were made from the same one are two clusters."""
 
 
 NO_CLUSTER: Final = ClusterId("", 0)

@@ -23,7 +23,7 @@ class Verdict(Enum):
 def judged(envelope: Envelope, cluster: ClusterId, me: Peer) -> Verdict:
     theirs = envelope.cluster
     if NO_CLUSTER not in (theirs, cluster) and theirs != cluster:
-        if theirs.id != cluster.id:
+        if theirs.id != cluster.id or theirs.incarnation == cluster.incarnation:
             return Verdict.STRANGE
         return Verdict.OLD if theirs.incarnation < cluster.incarnation else Verdict.SUPERSEDED
     if envelope.sender.node == me.node or envelope.to_life not in (0, me.life):

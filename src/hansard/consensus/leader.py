@@ -33,6 +33,8 @@ class Leader:
         """Who led before, and when it was last heard: its lease goes on from there."""
         self._looked_at: tuple[int, tuple[Peer, ...], tuple[Peer, ...]] = (-1, (), ())
         """What `peers` was made from."""
+        self._dropped: list[Peer] = []
+        """Those that were fed, and hear that they are gone when they are not needed any more."""
         self.rounds = Rounds()
         self.heir: Peer | None = None
         """To whom the leadership is being handed over, and until when we wait for it."""
@@ -98,11 +100,11 @@ class Leader:
     # The others.
 
     def _fed(self) -> list[Peer]:
-        """Everybody who takes part and everybody who votes, departed or not, by the committed council as well: who is
-        removed sees it. A node may be among them in two lives: which of them is there shows when it answers."""
-        log = self.ledger.log
+        """Everybody who takes part and everybody who votes, departed or not. A node may be among them in two lives:
+        which of them is there shows when it answers. Not those that a council which is not committed yet leaves out:
+        with that entry they would be of no use to a leader that does not have it."""
         everybody = [participant.peer for participant in self.ledger.roster.participants.values()]
-        fed = dict.fromkeys([*everybody, *log.voters, *log.voters_before(self.ledger.committed)])
+        fed = dict.fromkeys([*everybody, *self.ledger.log.voters])
         return [peer for peer in fed if peer.node != self.me.node]
 
     def attend(self) -> None:
@@ -115,8 +117,10 @@ class Leader:
         wanted = self._fed()
         for peer in [peer for peer in self.peers if peer not in wanted]:
             del self.peers[peer]
-            if self.ledger.released(peer):
-                self.post.send(peer, Gone(peer.life, self.ledger.roster.last_incarnation(peer.node)))
+            self._dropped.append(peer)
+        for peer in [peer for peer in self._dropped if self.ledger.released(peer)]:
+            self._dropped.remove(peer)
+            self.post.send(peer, Gone(peer.life, self.ledger.roster.last_incarnation(peer.node)))
         for peer in wanted:
             if peer not in self.peers:
                 self.peers[peer] = progress = Progress(peer, self._first, self.now_us)

@@ -14,7 +14,8 @@ class Machine(Protocol):
     def apply(self, index: int, fact: Fact) -> None: ...
 
     def image(self) -> bytes:
-        """All of it, for `restore`. The same state has the same image."""
+        """All of it, for `restore`. The same state has the same image. Together with the roster it must stay below the
+        64 MiB that a document of the storage may have."""
         ...
 
     def restore(self, image: bytes) -> None:

@@ -13,6 +13,8 @@ from .roster import Roster
 
 OFFER_MAX: Final = 256
 """Contents in one message."""
+CONTENT_BYTES_MAX: Final = 256 << 10
+"""Of one proposal: decisions are small, and everybody keeps them in memory until they are compacted."""
 
 
 class Proposals:
@@ -34,6 +36,8 @@ class Proposals:
         return len(self._waiting)
 
     def add(self, id: int, content: bytes) -> None:
+        if len(content) > CONTENT_BYTES_MAX:
+            raise ValueError(f"a proposal of {len(content)} bytes; {CONTENT_BYTES_MAX} is the most")
         self._last += 1
         self._waiting.append((self._last, id, content))
 

@@ -93,7 +93,7 @@ def plan(copies: Sequence[Copy], founder: Peer, machine: Machine, *, force: bool
     missing = tuple(voter for voter in chosen.voters if voter not in peers)
     if len(present) > len(missing) and not force:
         raise MajorityThere(tuple(voter.node for voter in present), len(chosen.voters))
-    next_cluster = ClusterId(cluster.id, cluster.incarnation + 1)
+    next_cluster = ClusterId(cluster.id, cluster.incarnation + 1, founder.life)
     state = final_state(copies[findings.index(chosen)].recovered, machine)
     return Plan(chosen, present, missing, next_cluster, founder, state)
 
