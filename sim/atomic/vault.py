@@ -2,6 +2,7 @@
 crash."""
 
 from collections import deque
+from collections.abc import Iterable
 from random import Random
 from typing import assert_never
 
@@ -50,11 +51,11 @@ class Image:
             case _:
                 assert_never(write)
 
-    def drop(self) -> None:
-        """What is not needed any more goes."""
-        if self.trimmed > self.start:
-            del self.entries[: self.trimmed - self.start]
-            self.start = self.trimmed
+    def forget(self, start: int) -> None:
+        """What is before an index goes."""
+        if start > self.start:
+            del self.entries[: start - self.start]
+            self.start = start
 
 
 class Vault:
@@ -75,18 +76,18 @@ class Vault:
             for write in pending.popleft()[1]:
                 apply(write)
         if not self.lazy:
-            self.synced.drop()
+            self.synced.forget(self.synced.trimmed)
 
     def crash(self, random: Random) -> int:
         """Lose what is not on disk, all of it or a part: a log that is written to may end in any place. Says how many
         writes were lost."""
-        unsynced = [one for _, writes in self.pending for write in writes for one in _pieces(write)]
+        unsynced = pieces([write for _, writes in self.pending for write in writes])
         kept = random.randint(0, len(unsynced))
         for write in unsynced[:kept]:
             self.synced.apply(write)
         self.pending.clear()
         if random.random() < 0.5:
-            self.synced.drop()
+            self.synced.forget(self.synced.trimmed)
         return len(unsynced) - kept
 
     def recover(self) -> Recovered:
@@ -101,7 +102,12 @@ class Vault:
         return decode_note(self.synced.note)
 
 
-def _pieces(write: Write) -> list[Write]:
-    if isinstance(write, Put):
-        return [Put(start, (entry,)) for start, entry in enumerate(write.entries, write.start)]
-    return [write]
+def pieces(writes: Iterable[Write]) -> list[Write]:
+    """What a crash cannot leave a part of."""
+    found: list[Write] = []
+    for write in writes:
+        if isinstance(write, Put):
+            found += [Put(index, (entry,)) for index, entry in enumerate(write.entries, write.start)]
+        else:
+            found.append(write)
+    return found

@@ -28,6 +28,7 @@ from .oracles import OneSequence, Oracle, Strangers, Violation, oracles
 from .participant import Participant
 from .plan import FAULTED_US, Fault, Plan
 from .reserve import spares
+from .store_vault import StoreVault
 from .vault import Vault
 from .words import describe, lines
 from .workload import Workload
@@ -76,7 +77,7 @@ class World:
         self.tell_line = tell
 
     def vault(self) -> Vault:
-        return Vault(lazy=self.plan.lazy)
+        return StoreVault() if self.plan.real_store else Vault(lazy=self.plan.lazy)
 
     def _set_conditions(self) -> None:
         conditions, plan = self.network.conditions, self.plan

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from hansard.consensus.effect import Effect
 from hansard.consensus.event import Event
+from hansard.consensus.invariants import Moment, check_state, check_step, moment
 
 from .oracle import Oracle
 
@@ -17,6 +18,11 @@ class Bounded(Oracle):
 
     def __init__(self, *, thorough: bool = True) -> None:
         self._thorough = thorough
+        self._before: dict[str, Moment] = {}
+
+    def started(self, participant: "Participant") -> None:
+        """What was only in memory is gone."""
+        self._before.pop(participant.name, None)
 
     def after_turn(self, participant: "Participant", events: Sequence[Event], effects: Sequence[Effect]) -> None:
         consensus, settings = participant.consensus, participant.world.plan.settings
@@ -24,3 +30,13 @@ class Bounded(Oracle):
         length_max = settings.compact_entries + settings.keep_entries
         if consensus.committed - consensus.log.start > length_max:
             raise self.broken(f"{participant.name} has {len(consensus.log.entries)} entries in memory")
+        if not self._thorough:
+            return
+        before = self._before.get(participant.name)
+        try:
+            check_state(consensus)
+            if before is not None:
+                check_step(before, consensus)
+        except AssertionError as error:
+            raise self.broken(f"{participant.name}: {error}") from error
+        self._before[participant.name] = moment(consensus)
