@@ -2,9 +2,11 @@
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -213,25 +215,27 @@ def test_the_only_voter_is_not_put_aside(run: Run, a: Path) -> None:
 
 
 def on_terminal(answer: str | int, *words: str | Path) -> tuple[int, str]:
-    """Answered as soon as it asks, with a line or with a signal."""
+    """Answered as soon as it asks, with a line or with a signal; a signal again until it is noticed, as a person would:
+    one that comes just before the process waits for a line has no effect before there is one."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "hansard", *map(str, words)]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)
-    seen, answered = b"", False
+    seen, answered, deadline = b"", False, time.monotonic() + PATIENCE_S
     try:
-        while True:
+        while time.monotonic() < deadline:
+            asks = seen.rstrip().endswith(b"[y/N]:")
+            if asks and isinstance(answer, str) and not answered:
+                os.write(ours, answer.encode())
+                answered = True
+            elif asks and not isinstance(answer, str):
+                process.send_signal(answer)
+            if not select.select([ours], [], [], 0.5)[0]:
+                continue
             try:
-                piece = os.read(ours, 1 << 16)
+                seen += os.read(ours, 1 << 16)
             except OSError:  # how Linux says that the other end is closed
                 break
-            seen += piece
-            if seen.rstrip().endswith(b"[y/N]:") and not answered:
-                answered = True
-                if isinstance(answer, str):
-                    os.write(ours, answer.encode())
-                else:
-                    process.send_signal(answer)
         return process.wait(PATIENCE_S), seen.decode()
     finally:
         process.kill()
