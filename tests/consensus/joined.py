@@ -5,7 +5,6 @@ tick comes every third of a heartbeat. `run` lets time pass, `until` stops at a 
 invariants are checked, and that everybody was told the same, each term has one leader, and nothing is answered twice.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import count
@@ -15,50 +14,20 @@ from typing import NamedTuple, TypeVar
 from hansard.consensus.cluster import ClusterId, NodeId, Peer
 from hansard.consensus.consensus import Consensus
 from hansard.consensus.content import Entry, Fact
-from hansard.consensus.effect import AnswerRead, Applied, Effect, Persist, Restored, Send, Settled, Write
+from hansard.consensus.effect import AnswerRead, Applied, Effect, Persist, Restored, Send, Settled
 from hansard.consensus.event import Event, Persisted, Propose, Read, Received, Tick
 from hansard.consensus.facts import Facts
 from hansard.consensus.invariants import check_state, check_step, moment
 from hansard.consensus.message import Envelope, Message
-from hansard.consensus.recovered import Recovered, founding
+from hansard.consensus.recovered import founding
 from hansard.consensus.role import Role
 from hansard.consensus.settings import Settings
-from sim.atomic.vault import Image
+from tests.consensus.disk import Disk
 
 Kind = TypeVar("Kind", bound=Message)
 Told = TypeVar("Told", bound=Effect)
 CLUSTER = ClusterId("joined")
 SECOND = 1_000_000
-
-
-class Disk:
-    """Writes are synced in their order, some time later; a crash leaves any prefix of those that were not."""
-
-    def __init__(self, writes: Iterable[Write] = ()) -> None:
-        self.synced = Image()
-        self.under_way: deque[tuple[int, Write]] = deque()
-        for write in writes:
-            self.synced.apply(write)
-
-    def write(self, persist: Persist) -> None:
-        self.under_way += [(persist.ticket, write) for write in persist.writes]
-
-    def sync(self, ticket: int) -> None:
-        while self.under_way and self.under_way[0][0] <= ticket:
-            self.synced.apply(self.under_way.popleft()[1])
-        self.synced.drop()
-
-    def crash(self, kept: int) -> None:
-        """That many of the writes that were under way are there all the same."""
-        for _, write in list(self.under_way)[:kept]:
-            self.synced.apply(write)
-        self.under_way.clear()
-
-    def recovered(self) -> Recovered:
-        image = self.synced
-        return Recovered(
-            note=image.note, documents=image.documents.copy(), start=image.start, entries=tuple(image.entries)
-        )
 
 
 class Member:

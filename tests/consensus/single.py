@@ -11,10 +11,10 @@ from hansard.consensus.event import Event, Persisted, Received, Tick
 from hansard.consensus.facts import Facts
 from hansard.consensus.invariants import check_state, check_step, moment
 from hansard.consensus.message import Append, Appended, Envelope, Message, PreAsk, PreVote, Vote
-from hansard.consensus.recovered import NoteContent, Recovered, encode
+from hansard.consensus.recovered import NoteContent, encode
 from hansard.consensus.role import Role
 from hansard.consensus.settings import Settings
-from sim.atomic.vault import Image
+from tests.consensus.disk import Disk
 
 Kind = TypeVar("Kind", bound=Message)
 CLUSTER = ClusterId("single")
@@ -47,7 +47,7 @@ class Single:
         self.now_us = 0
         self.syncing = syncing
         """Whether its disk finishes what it begins, at once."""
-        self.disk = Image()
+        self.disk = Disk()
         self.disk.entries = [*FIRST, *more]
         self.disk.note = encode(NoteContent(CLUSTER, A.life, 1, term))
         self.under_way: list[Persist] = []
@@ -63,12 +63,7 @@ class Single:
             "a:1",
             self.settings,
             self.machine,
-            Recovered(
-                note=self.disk.note,
-                documents=self.disk.documents.copy(),
-                start=self.disk.start,
-                entries=tuple(self.disk.entries),
-            ),
+            self.disk.recovered(),
             jitter=lambda: 0.5,
             draw_life=lambda: 2,
             now_us=self.now_us,

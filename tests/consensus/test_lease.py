@@ -89,8 +89,9 @@ def test_a_leader_that_was_paused_does_not_depart_everybody_when_it_wakes_up(sec
 
 
 def test_when_all_were_paused_nobody_departs() -> None:
-    """As when the machine that they are all on was suspended."""
+    """As when the machine that they are all on was suspended. Not even another leader is needed."""
     joined = formed(3)
+    leader, term = joined.leader, joined.core(joined.leader).term
     for node in "abc":
         joined.pause(node)
     joined.run(100)
@@ -98,6 +99,7 @@ def test_when_all_were_paused_nobody_departs() -> None:
         joined.resume(node)
     joined.run(5)
     assert departures(joined, "a") == []
+    assert (joined.leader, joined.core(leader).term) == (leader, term)
 
 
 def test_when_all_were_down_nobody_departs() -> None:

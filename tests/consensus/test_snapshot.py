@@ -186,7 +186,7 @@ def test_a_state_that_is_no_longer_there_is_replaced_by_a_newer_one() -> None:
     joined.heal(away)
     joined.until(lambda: contents(joined, away) == contents(joined, joined.leader))
     assert len({part.collection for part in joined.messages(Part, to=away)}) >= 2
-    documents = joined.members[away].disk.synced.documents
+    documents = joined.members[away].disk.documents
     joined.run(0.5)
     assert not [name for name in documents if name.startswith("part-")]
 
@@ -337,5 +337,5 @@ def test_nothing_is_left_over_of_a_transfer() -> None:
     for sent in [sent for sent in joined.sent if isinstance(sent.envelope.message, Part)]:
         joined._deliver(sent)  # all of it comes once more, late
     joined.run(1)
-    assert [name for name in joined.members[away].disk.synced.documents if name.startswith("part-")] == []
+    assert [name for name in joined.members[away].disk.documents if name.startswith("part-")] == []
     assert len(joined.told(away, Restored)) == 1
