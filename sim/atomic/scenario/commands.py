@@ -17,7 +17,7 @@ run 5s | run any 20ms | settle     let time pass | each such while, in a play of
 timeout b                          b has waited long enough for a leader, and wants to be elected
 patient                            from now on nobody wants to be elected by itself before six seconds without a leader
 cut a-c | cut a>c | heal [a-c]     lose messages, both ways or one way | and not any more
-hold a>c [append] | release a>c    keep messages back, of a kind | deliver them, [reversed] and [twice], now
+hold a>c [append] | release a>c    keep messages back, of kinds | deliver them, [reversed] and [twice], now
 let 1 a>c [part] | lose a>c        deliver the first of those that are kept back | lose them, and keep no more back
 double a>c                         from now on everything comes twice
 crash b [keeping 2]                it stops; so many of its writes that were not synced are on disk nevertheless
@@ -44,7 +44,7 @@ from sim.scenario.words import BadCommand, Words, duration_us, words
 from . import wording
 from .actor import Actor
 from .register import Register
-from .stage import Stage, kind_of
+from .stage import Stage, is_of
 
 PATIENCE = 19
 """Times the shortest time in which a leader is missed."""
@@ -190,7 +190,7 @@ def _let(stage: Stage, rest: str) -> None:
     count, where, *kinds = rest.split()
     for way in ways(where):
         held = stage.links.held[way]
-        chosen = [send for send in held if not kinds or kind_of(send) in kinds][: int(count)]
+        chosen = [send for send in held if is_of(send, kinds)][: int(count)]
         if len(chosen) < int(count):
             raise BadCommand(f"there are only {len(chosen)} such messages that are kept back")
         stage.links.held[way] = [send for send in held if send not in chosen]

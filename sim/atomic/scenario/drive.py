@@ -1,19 +1,57 @@
-"""A participant's disk, as far as the atomic log knows it.
+"""A participant's disk, as far as the atomic log knows it: a log, a note and some documents.
 
 Writes are safe once synced, in order. A crash leaves what was synced and a chosen prefix of the rest, of which each
 entry counts as a write of its own.
 """
 
 from dataclasses import dataclass, field
+from typing import assert_never
 
-from hansard.consensus.effect import Cut, Persist, Put, Reset, Write
+from hansard.consensus.content import Entry
+from hansard.consensus.effect import Cut, Discard, Keep, Note, Persist, Put, Reset, Trim, Write
 from hansard.consensus.recovered import NoteContent, Recovered, decode_note
-from sim.atomic.vault import Image
+
+
+@dataclass(slots=True)
+class Copy:
+    """What a disk holds of the atomic log at one moment."""
+
+    note: bytes = b""
+    documents: dict[str, bytes] = field(default_factory=dict)
+    start: int = 0
+    entries: list[Entry] = field(default_factory=list)
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.entries)
+
+    def take(self, write: Write) -> None:
+        match write:
+            case Put():
+                assert write.start == self.end, "the log has a hole"
+                self.entries += write.entries
+            case Cut():
+                assert self.start <= write.end <= self.end, "a cut outside of the log"
+                del self.entries[write.end - self.start :]
+            case Reset():
+                self.start, self.entries = write.start, []
+            case Trim():
+                assert self.start <= write.start <= self.end, "trimmed outside of the log"
+                del self.entries[: write.start - self.start]
+                self.start = write.start
+            case Note():
+                self.note = write.content
+            case Keep():
+                self.documents[write.name] = write.content
+            case Discard():
+                self.documents.pop(write.name, None)
+            case _:
+                assert_never(write)
 
 
 @dataclass(slots=True)
 class Drive:
-    synced: Image = field(default_factory=Image)
+    synced: Copy = field(default_factory=Copy)
     unsynced: list[Persist] = field(default_factory=list)
     sync_us: int = 2_000
     busy_until_us: int = 0
@@ -43,13 +81,12 @@ class Drive:
     def write_at_once(self, writes: tuple[Write, ...]) -> None:
         """By somebody else than the participant, which is not there."""
         for write in writes:
-            self.synced.apply(write)
+            self.synced.take(write)
 
     def sync(self) -> Persist:
         """The oldest of what was not synced is safe now."""
         persist = self.unsynced.pop(0)
         self.write_at_once(persist.writes)
-        self.synced.drop()
         return persist
 
     def unsynced_writes(self) -> list[Write]:
@@ -62,17 +99,15 @@ class Drive:
         self.busy_until_us = 0
 
     def wipe(self) -> None:
-        self.synced = Image()
+        self.synced = Copy()
 
     @property
     def note(self) -> NoteContent:
         return decode_note(self.synced.note)
 
     def recovered(self) -> Recovered:
-        image = self.synced
-        return Recovered(
-            note=image.note, documents=dict(image.documents), start=image.start, entries=tuple(image.entries)
-        )
+        copy = self.synced
+        return Recovered(note=copy.note, documents=dict(copy.documents), start=copy.start, entries=tuple(copy.entries))
 
 
 def _single(write: Write) -> list[Write]:

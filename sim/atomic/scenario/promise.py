@@ -33,11 +33,11 @@ class Promises:
     """Where each proposal counted: by proposer, session and number."""
     asked: dict[int, tuple[ClusterId, int]] = field(default_factory=dict)
     """For every read, how far anybody had come when it was asked for."""
-    _next: dict[NodeId, int] = field(default_factory=dict)
+    next_index: dict[NodeId, int] = field(default_factory=dict)
     """What each participant's machine is told next."""
 
     def started(self, actor: Actor) -> None:
-        self._next[actor.name] = actor.core.committed
+        self.next_index[actor.name] = actor.core.committed
 
     def turned(self, actor: Actor) -> None:
         """A leader is the only one of its term, and has everything that was committed."""
@@ -57,8 +57,10 @@ class Promises:
 
     def applied(self, stage: "Stage", actor: Actor, applied: Applied) -> None:
         core, index, entry = actor.core, applied.index, applied.entry
-        assert index == self._next[actor.name], f"{actor.name} applies {index} after {self._next[actor.name] - 1}"
-        self._next[actor.name] = index + 1
+        assert index == self.next_index[actor.name], (
+            f"{actor.name} applies {index} after {self.next_index[actor.name] - 1}"
+        )
+        self.next_index[actor.name] = index + 1
         committed = self.committed.setdefault(core.cluster, {})
         if index not in committed:
             holders = [voter for voter in core.voters if self._is_on_disk(stage, voter, index, entry)]
@@ -77,8 +79,8 @@ class Promises:
         return any(drive.note.life == voter.life and _has(drive, index, entry) for drive in drives)
 
     def restored(self, actor: Actor, restored: Restored) -> None:
-        assert restored.end > self._next[actor.name], f"{actor.name} goes back to {restored.end}"
-        self._next[actor.name] = restored.end
+        assert restored.end > self.next_index[actor.name], f"{actor.name} goes back to {restored.end}"
+        self.next_index[actor.name] = restored.end
 
     def settled(self, stage: "Stage", actor: Actor, id: int) -> None:
         word = stage.proposed[id].encode()

@@ -26,6 +26,7 @@ from hansard.consensus.effect import (
 )
 from hansard.consensus.event import Event, Persisted, Received, Tick
 from hansard.consensus.invariants import check_state, check_step, moment
+from hansard.consensus.message import Append
 from hansard.consensus.recovered import STATE, decode_state
 from hansard.consensus.role import Role
 from hansard.consensus.settings import Settings
@@ -42,9 +43,13 @@ LATER = 0.12
 """So much longer each participant waits for a leader than the one that came before it."""
 
 
-def kind_of(send: Send) -> str:
-    """By which a scenario can choose among messages: append, vote, part."""
-    return type(send.envelope.message).__name__.lower()
+def is_of(send: Send, kinds: Sequence[str]) -> bool:
+    """Whether a message is of one of these kinds: append, vote, part. Any, if none are given; `entries` are what is
+    appended with some."""
+    message = send.envelope.message
+    if isinstance(message, Append) and message.entries and "entries" in kinds:
+        return True
+    return not kinds or type(message).__name__.lower() in kinds
 
 
 class Stage(Scene[Send]):
@@ -246,8 +251,7 @@ class Stage(Scene[Send]):
             self._tell_message(f"{actor.name} -> {send.address}", send, " [nobody there]")
             return
         way = (actor.name, receiver.name)
-        kinds = self.kinds.get(way)
-        if way in self.links.held and (not kinds or kind_of(send) in kinds):
+        if way in self.links.held and is_of(send, self.kinds.get(way, ())):
             self._tell_message(f"{way[0]} -> {way[1]}", send, " [held back]")
             self.links.held[way].append(send)
             return
