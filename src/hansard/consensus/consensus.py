@@ -189,6 +189,8 @@ class Consensus(View):
         self.effects += [Settled(id) for id in self.proposals.settled(roster)]
         if roster.here(self.peer):
             self.proposals.renamed(self.peer, roster)
+            if self.leaving:
+                self.proposals.wish(Depart(self.peer))
         elif roster.gone(self.peer):
             self._end_life(again=self.ledger.released(self.peer))
 
@@ -258,8 +260,7 @@ class Consensus(View):
         if self.now_us - self._arrive_us >= resend_us:
             self._arrive_us = self.now_us
             # One that has arrived and hears no leader asks around: it may have departed meanwhile.
-            lost = not self.leader if self.arrived else not self.leaving
-            if lost and not self.roster.gone(self.peer):
+            if not (self.arrived and self.leader) and not self.roster.gone(self.peer):
                 self._offer_leader([self.arrival.content(self.peer, self.roster)])
                 self.arrival.hint = ""
 
