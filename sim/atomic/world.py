@@ -88,6 +88,22 @@ class World:
 
     def run(self) -> None:
         """Raises the Violation that it finds."""
+        self.begin()
+        self.clock.run_until(FAULTED_US)
+        self._heal()
+        end_us = FAULTED_US + ELECTIONS_MAX * 2 * self.plan.settings.election_us
+        self.clock.run_until(FAULTED_US + 500_000)
+        self.workload.producing = False
+        while not self.settled_down:
+            if self.clock.now_us >= end_us:
+                raise Violation("everything moves again", "; ".join(self.stuck()))
+            self.clock.run_until(self.clock.now_us + STEP_US)
+        for oracle in self.oracles:
+            oracle.finish(self)
+        self.coverage.finish()
+
+    def begin(self) -> None:
+        """One founds the cluster, the others come after it."""
         founder, *others = self.participants
         founder.vault.write(0, founding(CLUSTER, Peer(founder.name, self.random.getrandbits(40) + 1)))
         founder.vault.sync(0)
@@ -101,18 +117,6 @@ class World:
             at_us += 0 if self.plan.burst else int(self.random.random() * 400_000)
         self.coverage.counts["burst of arrivals"] += self.plan.burst
         self.workload.begin()
-        self.clock.run_until(FAULTED_US)
-        self._heal()
-        end_us = FAULTED_US + ELECTIONS_MAX * 2 * self.plan.settings.election_us
-        self.clock.run_until(FAULTED_US + 500_000)
-        self.workload.producing = False
-        while not self.settled_down:
-            if self.clock.now_us >= end_us:
-                raise Violation("everything moves again", "; ".join(self._stuck()))
-            self.clock.run_until(self.clock.now_us + STEP_US)
-        for oracle in self.oracles:
-            oracle.finish(self)
-        self.coverage.finish()
 
     def _heal(self) -> None:
         self.healings += 1
@@ -152,9 +156,9 @@ class World:
 
     @property
     def settled_down(self) -> bool:
-        return not self._stuck(all_reasons=False)
+        return not self.stuck(all_reasons=False)
 
-    def _stuck(self, *, all_reasons: bool = True) -> list[str]:
+    def stuck(self, *, all_reasons: bool = True) -> list[str]:
         """What is not as it should be: one leader whom everybody follows, everybody in the roster and as far as all the
         others, the right number of voters, and nothing that waits."""
         living, leader = self.living, self.leader
