@@ -4,7 +4,7 @@ import pytest
 
 from hansard.consensus.cluster import Peer
 from hansard.consensus.effect import Led
-from hansard.consensus.event import Transfer
+from hansard.consensus.event import Tick, Transfer
 from hansard.consensus.message import Append, Ask, PreAsk, PreVote, Vote
 from hansard.consensus.recovered import decode_note
 from hansard.consensus.role import Role
@@ -63,6 +63,16 @@ def test_who_is_told_of_a_later_term_asks_in_the_one_after_that() -> None:
     single.hear(B, PreVote(6, granted=False))
     assert (single.core.term, single.core.role) == (6, Role.FOLLOWER)
     assert {asked.term for asked in only(PreAsk, single.wait(2 * ELECTION_US))} == {7}
+
+
+def test_one_that_has_slept_gives_its_leader_time() -> None:
+    """What was said meanwhile may still be to be read."""
+    single = Single()
+    single.hear(B, single.append(term=1))
+    single.now_us += 60 * ELECTION_US
+    assert only(PreAsk, single.happen(Tick())) == []
+    assert only(PreAsk, single.wait(ELECTION_US // 2)) == []
+    assert only(PreAsk, single.wait(2 * ELECTION_US))
 
 
 # Voting.
