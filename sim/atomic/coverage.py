@@ -1,7 +1,6 @@
 """What happened in a run, and how often: a run in which nothing happened has tested nothing."""
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from hansard.consensus.cluster import Peer
@@ -56,6 +55,8 @@ REQUIRED: Final = (
     "burst of arrivals",
 )
 """Each batch of 500 seeds must have seen all of these."""
+TELLING: Final = frozenset((PreVote, Vote, Ask, Abdicate, Gone, Offer, PartKept))
+"""The messages that are looked at."""
 
 
 class Coverage:
@@ -101,22 +102,21 @@ class Coverage:
         else:
             self.collecting.pop(name, None)
 
-    def looked(self, participant: "Participant", effects: Iterable[Effect]) -> None:
+    def did(self, effect: Effect) -> None:
         counts = self.counts
-        for effect in effects:
-            match effect:
-                case Persist(writes=writes):
-                    counts["entries cut"] += sum(isinstance(write, Cut) for write in writes)
-                case Restored():
-                    counts["snapshot installed"] += 1
-                case Departing():
-                    counts["life given up"] += 1
-                case Outdated():
-                    counts["outdated"] += 1
-                case Refused():
-                    counts["arrival refused"] += 1
-                case _:
-                    pass
+        match effect:
+            case Persist(writes=writes):
+                counts["entries cut"] += sum([isinstance(write, Cut) for write in writes])
+            case Restored():
+                counts["snapshot installed"] += 1
+            case Departing():
+                counts["life given up"] += 1
+            case Outdated():
+                counts["outdated"] += 1
+            case Refused():
+                counts["arrival refused"] += 1
+            case _:
+                pass
 
     def elected(self, participant: "Participant", term: int) -> None:
         self.counts["election"] += 1

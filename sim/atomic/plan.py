@@ -132,8 +132,8 @@ def plan(seed: int) -> Plan:
         encoded=random.random() < 0.05,
         rules=random.choice((1, 1, 2)),
         left_down=random.choice((0, 0, 0, 1, 1, 2)),
-        real_store=random.random() < 0.05,
-        thorough=random.random() < 0.3,
+        real_store=random.random() < 0.03,
+        thorough=random.random() < 0.2,
         faults=_faults(random),
     )
 

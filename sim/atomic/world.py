@@ -14,7 +14,7 @@ import xxhash
 
 from hansard.consensus.cluster import ClusterId, Peer
 from hansard.consensus.council import size_wanted
-from hansard.consensus.effect import AnswerRead, Applied, Effect, Restored, Send
+from hansard.consensus.effect import AnswerRead, Applied, Effect, Led, Restored, Send, Settled
 from hansard.consensus.event import Event, Received
 from hansard.consensus.message import Envelope, Vote
 from hansard.consensus.recovered import founding
@@ -22,7 +22,7 @@ from hansard.consensus.role import Role
 from sim.world.clock import Clock
 from sim.world.network import Network
 
-from .coverage import Coverage
+from .coverage import TELLING, Coverage
 from .nemesis import Nemesis
 from .oracles import OneSequence, Oracle, Strangers, Violation, oracles
 from .participant import Participant
@@ -67,6 +67,7 @@ class World:
         self.strangers = Strangers()
         self.oracles = oracles(self.sequence, self.strangers, thorough=plan.thorough)
         self._turn_oracles = [one for one in self.oracles if type(one).after_turn is not Oracle.after_turn]
+        self._effect_oracles = [one for one in self.oracles if type(one).did is not Oracle.did]
         self.coverage = Coverage(names[0])
         self._told = 0
         """So many entries the oracles know to be committed."""
@@ -225,27 +226,28 @@ class World:
                 self.line(lambda line=line: line)  # type: ignore[misc]
         if not effects:
             return
-        self._look(participant, events, effects)
+        self._look(participant, effects)
         participant.see()
         ledger = consensus.ledger
         place = (self.clock.now_us, ord(participant.name), participant.process)
         numbers = (ledger.log.end, ledger.synced, ledger.committed, ledger.term, len(events), len(effects))
         self._trace.update(_TRACED.pack(*place, *numbers))
 
-    def _look(self, participant: Participant, events: Sequence[Event], effects: Sequence[Effect]) -> None:
+    def _look(self, participant: Participant, effects: Sequence[Effect]) -> None:
         consensus, sequence = participant.consensus, self.sequence
         assert consensus is not None
         for effect in effects:
             if isinstance(effect, Send):
-                message = effect.envelope.message
-                if isinstance(message, Vote) and message.granted:
-                    for oracle in self.oracles:
-                        oracle.voted(participant, effect, message)
-                self.coverage.said(participant, effect)
+                if type(effect.envelope.message) in TELLING:
+                    self._said(participant, effect)
             elif isinstance(effect, Applied):
                 sequence.applied(participant, effect)
-            elif isinstance(effect, Restored):
-                sequence.restored(participant, effect.end)
+            elif not isinstance(effect, Settled | AnswerRead | Led):
+                if isinstance(effect, Restored):
+                    sequence.restored(participant, effect.end)
+                self.coverage.did(effect)
+                for oracle in self._effect_oracles:
+                    oracle.did(participant, effect)
         sequence.look(participant)
         if consensus.role is Role.LEADER:
             self._look_at_leader(participant)
@@ -255,9 +257,15 @@ class World:
             for oracle in self.oracles:
                 oracle.committed(self._told, entry, fact)
             self._told += 1
-        self.coverage.looked(participant, effects)
         for oracle in self._turn_oracles:
-            oracle.after_turn(participant, events, effects)
+            oracle.after_turn(participant)
+
+    def _said(self, participant: Participant, send: Send) -> None:
+        self.coverage.said(participant, send)
+        message = send.envelope.message
+        if isinstance(message, Vote) and message.granted:
+            for oracle in self.oracles:
+                oracle.voted(participant, send, message)
 
     def _look_at_leader(self, participant: Participant) -> None:
         consensus, seen = participant.consensus, participant.seen

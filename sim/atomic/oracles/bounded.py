@@ -1,10 +1,7 @@
 """Memory stays within bounds, and the core's own invariants hold after every turn."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hansard.consensus.effect import Effect
-from hansard.consensus.event import Event
 from hansard.consensus.invariants import Moment, check_state, check_step, moment
 
 from .oracle import Oracle
@@ -24,7 +21,7 @@ class Bounded(Oracle):
         """What was only in memory is gone."""
         self._before.pop(participant.name, None)
 
-    def after_turn(self, participant: "Participant", events: Sequence[Event], effects: Sequence[Effect]) -> None:
+    def after_turn(self, participant: "Participant") -> None:
         consensus, settings = participant.consensus, participant.world.plan.settings
         assert consensus is not None
         length_max = settings.compact_entries + settings.keep_entries

@@ -1,13 +1,11 @@
 """Each life of a node arrives once and departs once, and the next one after that; nobody gives up a life that has not
 departed."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hansard.consensus.cluster import Peer
 from hansard.consensus.content import Arrive, Arrived, Depart, Departed, Entry, Fact, Moved
 from hansard.consensus.effect import Departing, Effect
-from hansard.consensus.event import Event
 
 from .oracle import Oracle
 
@@ -42,10 +40,9 @@ class Lives(Oracle):
             case _:
                 pass
 
-    def after_turn(self, participant: "Participant", events: Sequence[Event], effects: Sequence[Effect]) -> None:
-        for effect in effects:
-            if isinstance(effect, Departing) and Peer(participant.name, effect.life) not in self.departed:
-                raise self.broken(f"{participant.name} gives up its life {effect.life}, which has not departed")
+    def did(self, participant: "Participant", effect: Effect) -> None:
+        if isinstance(effect, Departing) and Peer(participant.name, effect.life) not in self.departed:
+            raise self.broken(f"{participant.name} gives up its life {effect.life}, which has not departed")
 
     def finish(self, world: "World") -> None:
         living = {participant.name: participant.peer for participant in world.living}

@@ -1,11 +1,9 @@
 """What an oracle is told. It does what it needs with it, and nothing with the rest."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hansard.consensus.content import Entry, Fact
 from hansard.consensus.effect import AnswerRead, Effect, Send
-from hansard.consensus.event import Event
 from hansard.consensus.message import Vote
 from sim.oracles.oracle import Violation
 
@@ -23,8 +21,11 @@ class Oracle:
     def started(self, participant: "Participant") -> None:
         """A participant has started, from its disk."""
 
-    def after_turn(self, participant: "Participant", events: Sequence[Event], effects: Sequence[Effect]) -> None:
+    def after_turn(self, participant: "Participant") -> None:
         """Something came of a turn."""
+
+    def did(self, participant: "Participant", effect: Effect) -> None:
+        """Of the effects those that are no messages, nor are told by themselves."""
 
     def voted(self, participant: "Participant", send: Send, vote: Vote) -> None:
         """A vote is given, to whom it is sent."""

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hansard.consensus.effect import Effect, Send, Strange
-from hansard.consensus.event import Event
 from hansard.consensus.message import Directions, Envelope
 
 from .oracle import Oracle
@@ -25,10 +24,9 @@ def _told_off(effect: Effect, envelope: Envelope) -> bool:
 class Strangers(Oracle):
     promise = "strangers are refused"
 
-    def after_turn(self, participant: "Participant", events: Sequence[Event], effects: Sequence[Effect]) -> None:
-        strange = [effect for effect in effects if isinstance(effect, Strange)]
-        if strange:
-            raise self.broken(f"{participant.name} takes {strange} for a stranger")
+    def did(self, participant: "Participant", effect: Effect) -> None:
+        if isinstance(effect, Strange):
+            raise self.broken(f"{participant.name} takes {effect} for a stranger")
 
     def refused(
         self, participant: "Participant", envelope: Envelope, effects: Sequence[Effect], usual: Sequence[Effect]

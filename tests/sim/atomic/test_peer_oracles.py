@@ -142,7 +142,7 @@ def test_lives_come_one_after_another(world: StandInWorld) -> None:
     arrives(lives, A, 1)
     lives.committed(1, entry(Arrive(A, "here", 2, 7)), Moved("a", 1, "here", ""))
     departs(lives, A, 1)
-    lives.after_turn(world.a.cast, [], [Departing(A.life)])
+    lives.did(world.a.cast, Departing(A.life))
     arrives(lives, second, 2)
     with pytest.raises(Violation, match="are there by the log"):
         lives.finish(world.cast)
@@ -178,7 +178,7 @@ def test_giving_up_a_life_that_has_not_departed_is_a_violation(world: StandInWor
     lives = Lives()
     arrives(lives, A, 1)
     with pytest.raises(Violation, match="gives up its life 7"):
-        lives.after_turn(world.a.cast, [], [Departing(A.life)])
+        lives.did(world.a.cast, Departing(A.life))
 
 
 # Strangers.
@@ -212,7 +212,7 @@ def test_obeying_a_stranger_is_a_violation(world: StandInWorld) -> None:
 
 def test_taking_one_of_us_for_a_stranger_is_a_violation(world: StandInWorld) -> None:
     with pytest.raises(Violation, match="strangers are refused: a takes"):
-        Strangers().after_turn(world.a.cast, [], [Strange("b", "b", ClusterId("x"))])
+        Strangers().did(world.a.cast, Strange("b", "b", ClusterId("x")))
 
 
 # Leases.
@@ -269,7 +269,7 @@ def test_a_log_that_is_not_compacted_is_a_violation(world: StandInWorld) -> None
     bound = settings.compact_entries + settings.keep_entries
     world.a.append(*[Entry(1, Begin())] * (bound + 1))
     world.a.core.committed = bound
-    oracle.after_turn(world.a.cast, [], [])
+    oracle.after_turn(world.a.cast)
     world.a.core.committed = bound + 1
     with pytest.raises(Violation, match="bounded memory, and the invariants: a has"):
-        oracle.after_turn(world.a.cast, [], [])
+        oracle.after_turn(world.a.cast)
