@@ -236,6 +236,7 @@ class World:
     def _look(self, participant: Participant, effects: Sequence[Effect]) -> None:
         consensus, sequence = participant.consensus, self.sequence
         assert consensus is not None
+        rare: list[Effect] = []
         for effect in effects:
             if isinstance(effect, Send):
                 if type(effect.envelope.message) in TELLING:
@@ -245,9 +246,7 @@ class World:
             elif not isinstance(effect, Settled | AnswerRead | Led):
                 if isinstance(effect, Restored):
                     sequence.restored(participant, effect.end)
-                self.coverage.did(effect)
-                for oracle in self._effect_oracles:
-                    oracle.did(participant, effect)
+                rare.append(effect)
         sequence.look(participant)
         if consensus.role is Role.LEADER:
             self._look_at_leader(participant)
@@ -257,6 +256,10 @@ class World:
             for oracle in self.oracles:
                 oracle.committed(self._told, entry, fact)
             self._told += 1
+        for effect in rare:
+            self.coverage.did(effect)
+            for oracle in self._effect_oracles:
+                oracle.did(participant, effect)
         for oracle in self._turn_oracles:
             oracle.after_turn(participant)
 
