@@ -326,12 +326,21 @@ def test_a_stranger_may_say_that_it_is_there_and_nothing_else() -> None:
 def test_who_does_not_lead_says_who_does_and_passes_the_offer_on() -> None:
     single = Single()
     single.hear(B, single.append(term=1, committed=END))
-    offer = Offer((arrive(D),), passed=False)
-    said = single.hear(D, offer, cluster=NO_CLUSTER)
+    offer = Offer((Proposal(C, 1, 1, b"x"),), passed=False)
+    said = single.hear(C, offer)
     assert only(Offer, said, to="b") == [Offer(offer.contents, passed=True)]
-    (directions,) = only(Directions, said, to="d")
+    (directions,) = only(Directions, said, to="c")
     assert directions.leader == "b"
-    assert {("a", "a:1"), ("b", "b:1"), ("c", "c:1")} <= set(directions.contacts)
+    assert set(directions.contacts) == {("a", "a:1"), ("b", "b:1"), ("c", "c:1")}
+
+
+def test_who_arrives_is_sent_to_the_leader_which_has_to_hear_it_itself() -> None:
+    single = Single()
+    single.hear(B, single.append(term=1, committed=END))
+    said = single.hear(D, Offer((arrive(D),), passed=False), cluster=NO_CLUSTER)
+    assert not only(Offer, said, to="b")
+    (directions,) = only(Directions, said, to="d")
+    assert directions.leader == "b" and ("b", "b:1") in directions.contacts
 
 
 def test_proposing_before_one_is_there_is_no_error() -> None:

@@ -259,9 +259,11 @@ class Consensus(View):
             self._ask_again()
         if self.now_us - self._arrive_us >= resend_us:
             self._arrive_us = self.now_us
-            # One that has arrived and hears no leader asks around: it may have departed meanwhile.
-            if not (self.arrived and self.leader) and not self.roster.gone(self.peer):
-                self._offer_leader([self.arrival.content(self.peer, self.roster)])
+            # One that has arrived and hears no leader asks around: it may have departed meanwhile. One that knows that
+            # it has, and stays for its vote, offers nothing: it is told when it is not needed.
+            if not (self.arrived and self.leader):
+                gone = self.roster.gone(self.peer)
+                self._offer_leader([] if gone else [self.arrival.content(self.peer, self.roster)])
                 self.arrival.hint = ""
 
     def _ask_again(self) -> None:
@@ -282,7 +284,7 @@ class Consensus(View):
         self.seat.heard(sender.node)
         leads = isinstance(message, (Append, Part, Abdicate)) and message.term >= self.term
         if leads or not (self.ledger.released(sender) or self.ledger.usurps(sender)):
-            self.post.learn(sender.node, envelope.address)
+            self.post.learn(sender.node, envelope.address, heard=True)
         if self.ledger.released(sender) and not leads:
             self._reply(envelope, Gone(sender.life, self.roster.last_incarnation(sender.node)))
             return
@@ -290,7 +292,7 @@ class Consensus(View):
             case Offer():
                 self._offered(envelope, message)
             case Directions():
-                self._directed(message)
+                self._directed(sender.node, message)
             case ReadAsk():
                 if self.seat.leading is not None:
                     self.seat.leading.rounds.join(sender, message.number)
@@ -332,12 +334,8 @@ class Consensus(View):
         contents = [content for content in offer.contents if admissible(envelope, content)]
         leading = self.seat.leading
         if leading is None:
-            leader = self.leader
-            if leader and leader != envelope.sender.node and contents and not offer.passed:
-                self.post.ask_node(leader, Offer(tuple(contents), passed=True))
             if not offer.passed:
-                contacts = [(self.me, self.address), *self.post.contacts.items()][:CONTACTS_MAX]
-                self._reply(envelope, Directions(leader, tuple(contacts)))
+                self._direct(envelope, contents)
             return
         for content in contents:
             if isinstance(content, Arrive):
@@ -349,13 +347,24 @@ class Consensus(View):
                     self.post.answer(content.peer, content.address, Directions(self.me, (), refusal, former))
             leading.take(content)
 
-    def _directed(self, directions: Directions) -> None:
+    def _direct(self, envelope: Envelope, contents: Sequence[Content]) -> None:
+        """We do not lead: say who does, and pass on what is offered. Only not that somebody arrives: whom the leader
+        does not hear itself would soon depart again."""
+        leader = self.leader
+        others = tuple([content for content in contents if not isinstance(content, Arrive)])
+        if leader and leader != envelope.sender.node and others:
+            self.post.ask_node(leader, Offer(others, passed=True))
+        contacts = {leader: self.post.contacts[leader]} if leader in self.post.contacts else {}
+        contacts |= {self.me: self.address, **self.post.heard}
+        self._reply(envelope, Directions(leader, tuple(contacts.items())[:CONTACTS_MAX]))
+
+    def _directed(self, sender: NodeId, directions: Directions) -> None:
         for node, address in directions.contacts:
-            if node not in self.post.contacts:
+            if node not in self.post.contacts or not self.leader:  # without a leader, what we know may be the reason
                 self.post.learn(node, address)
         after = self.arrival.after
         refusal = self.arrival.directed(self.me, directions)
-        if self.arrival.after > after:
+        if self.arrival.after > after or directions.leader not in ("", sender, self.me):
             self._arrive_us = self.now_us - self.settings.resend_us
         if refusal:
             self.effects.append(Refused(refusal))

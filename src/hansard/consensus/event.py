@@ -35,7 +35,7 @@ class Leave(Struct, frozen=True, gc=False):
 
 
 class Raise(Struct, frozen=True, gc=False):
-    """Propose newer rules."""
+    """Propose newer rules. Nothing comes of it unless everybody in the roster knows them."""
 
     rules: int
 

@@ -64,7 +64,7 @@ class Leader:
         """Something that somebody wants in the log. What is there, or is of no use, is left out."""
         if self.heir is not None:
             return
-        ledger, roster = self.ledger, self.ledger.roster
+        roster = self.ledger.roster
         match content:
             case Proposal():
                 if roster.here(content.proposer):
@@ -76,10 +76,10 @@ class Leader:
                 if not roster.refusal(content) and self._new(content):
                     self._append_once(content)
             case Depart():
-                if roster.here(content.peer) and len(roster.participants) > 1:
+                if roster.here(content.peer) and self._others_stay(content.peer):
                     self._append_once(content)
             case Upgrade():
-                if content.rules > ledger.roster.rules:
+                if roster.may_upgrade(content.rules):
                     self._append_once(content)
             case Begin() | Council():
                 pass  # these are the leader's own
@@ -92,10 +92,19 @@ class Leader:
         return arrive.after == roster.last_incarnation(arrive.peer.node)
 
     def _append_once(self, content: Content) -> None:
-        ledger = self.ledger
-        waiting = ledger.log.entries[ledger.committed - ledger.log.start :]
-        if all(entry.content != content for entry in waiting):
+        if content not in self._uncommitted():
             self.append(content)
+
+    def _uncommitted(self) -> list[Content]:
+        ledger = self.ledger
+        return [entry.content for entry in ledger.log.entries[ledger.committed - ledger.log.start :]]
+
+    def _others_stay(self, peer: Peer) -> bool:
+        """The last one cannot go: whoever votes could never come back. That is nothing to one that is yet to arrive."""
+        going = [content.peer for content in self._uncommitted() if isinstance(content, Depart)]
+        staying = [each.peer for each in self.ledger.roster.participants.values() if each.peer not in going]
+        roster = self.ledger.roster
+        return staying != [peer] or not (roster.here(self.me) or roster.gone(self.me))
 
     # The others.
 

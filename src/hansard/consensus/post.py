@@ -18,13 +18,18 @@ class Post:
         self.seeds = tuple([seed for seed in seeds if seed != address])
         self.contacts: dict[NodeId, str] = {}
         """Where each was last heard of, or is by the log."""
+        self.heard: dict[NodeId, str] = {}
+        """Where we have heard them ourselves, to tell others."""
         self.silent = False
         """Whatever is said is lost, as on any network."""
         self._turn = 0
 
-    def learn(self, node: NodeId, address: str) -> None:
+    def learn(self, node: NodeId, address: str, *, heard: bool = False) -> None:
+        """`heard` of it there ourselves, and not only by others or by the log."""
         if node and address and node != self.peer.node:
             self.contacts[node] = address
+            if heard:
+                self.heard[node] = address
 
     def send(self, to: Peer, message: Message) -> None:
         address = self.contacts.get(to.node)

@@ -73,7 +73,7 @@ class Proposals:
         return bool(self._waiting or self.wishes)
 
     def _forget_moot(self, roster: Roster) -> None:
-        """Wishes that have come true by themselves."""
+        """Wishes that have come true by themselves, or cannot come true."""
         wishes = [wish for wish in self.wishes if not _moot(wish, roster)]
         if len(wishes) < len(self.wishes):
             self.wishes, self._wishes_offered = wishes, 0
@@ -111,4 +111,4 @@ def _moot(wish: Depart | Upgrade, roster: Roster) -> bool:
         case Depart():
             return not roster.here(wish.peer)
         case Upgrade():
-            return wish.rules <= roster.rules
+            return not roster.may_upgrade(wish.rules)

@@ -167,9 +167,13 @@ class Roster:
         self._formers[peer.node] = Former(peer.life, left.incarnation, left.session, left.origin, left.number)
         return Departed(peer.node, left.incarnation)
 
-    def _upgrade(self, rules: int) -> Fact | None:
+    def may_upgrade(self, rules: int) -> bool:
+        """They are newer, and everybody knows them."""
         known = min([participant.rules_max for participant in self._participants.values()], default=0)
-        if rules <= self.rules or rules > known:
+        return self.rules < rules <= known
+
+    def _upgrade(self, rules: int) -> Fact | None:
+        if not self.may_upgrade(rules):
             return None
         self.rules = rules
         return Upgraded(rules)
