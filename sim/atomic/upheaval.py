@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hansard.consensus.cluster import NO_CLUSTER, ClusterId, Peer
 from hansard.consensus.content import Council, Depart, Entry
@@ -15,6 +15,9 @@ from .reserve import is_whole, spares
 
 if TYPE_CHECKING:
     from .nemesis import Nemesis
+
+FINDING_US: Final = 3_000_000
+"""Within this time after somebody has moved nobody is blamed for not finding it, nor it for not finding anybody."""
 
 
 class Upheaval:
@@ -73,6 +76,7 @@ class Upheaval:
             victim.crash()
             if move:
                 self.world.move(victim, reuse=random.random() < 0.5)
+                self.nemesis.trouble(self.world.participants, length_us + FINDING_US)
             if upgrade:
                 victim.rules_max = self.world.newest_rules
             self.nemesis.start_later(victim, length_us)
@@ -86,6 +90,7 @@ class Upheaval:
         for victim in pair:
             victim.crash()
         self.world.swap(one, other)
+        self.nemesis.trouble(self.world.participants, length_us + FINDING_US)
         for victim in pair:
             self.nemesis.start_later(victim, length_us)
         return True
