@@ -5,6 +5,7 @@ make it anew for the code as it is.
 
     Found by: tests/storage/test_x.py::test_y     that test fails
     Found by seeds: 60                            plain `make sim` fails within so many seeds
+    In the world: atomic                          of this world, if it is not the bucket's
     Seen at seed: 16                              it is looked for there first, because that is quicker
 """
 
@@ -42,10 +43,11 @@ def test_a_planted_bug_breaks_a_promise_in_the_simulator(patch: Path, tmp_path: 
     (seeds,) = re.findall(r"^Found by seeds: (\d+)$", patch.read_text(), re.MULTILINE)
     (seen,) = re.findall(r"^Seen at seed: (\d+)$", patch.read_text(), re.MULTILINE)
     assert int(seen) < int(seeds)
+    world = re.findall(r"^In the world: (\w+)$", patch.read_text(), re.MULTILINE) or ["bucket"]
     folder = _planted(patch, tmp_path)
-    run = _run(folder, "sim.seeds", "--seed", seen)
+    run = _run(folder, "sim.seeds", "--world", world[0], "--seed", seen)
     if run.returncode == 0:
-        run = _run(folder, "sim.seeds", "--seeds", seeds, "--failures", "1", "--processes", "1")
+        run = _run(folder, "sim.seeds", "--world", world[0], "--seeds", seeds, "--failures", "1", "--processes", "1")
     found = run.returncode == FAILED and re.search(r"^seed \d+", run.stdout, re.MULTILINE)
     assert found, f"{seeds} seeds did not find {patch.stem}:\n{run.stdout[-2000:]}{run.stderr[-2000:]}"
 
