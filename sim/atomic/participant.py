@@ -6,7 +6,7 @@ rules, or on an empty disk.
 
 from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 import msgspec
 
@@ -38,6 +38,7 @@ from .vault import Vault
 if TYPE_CHECKING:
     from .world import World
 
+CLOSE: Final = 0.02
 _ticks: list[Event] = [Tick()]
 
 
@@ -114,7 +115,7 @@ class Participant:
             self.world.plan.settings,
             self.machine,
             self.vault.recover(),
-            jitter=self.random.random,
+            jitter=self._jitter,
             draw_life=self._draw_life,
             now_us=self.now_us,
             seeds=self.seeds,
@@ -126,6 +127,11 @@ class Participant:
         self.world.started(self)
         self.turn([])
         self._later(int(self.random.random() * self._tick_us), self._tick)
+
+    def _jitter(self) -> float:
+        """In some worlds those who wait for a leader lose their patience at nearly the same time; until it heals."""
+        drawn = self.random.random()
+        return drawn * CLOSE if self.world.plan.close and not self.world.healings else drawn
 
     def _draw_life(self) -> int:
         return self.random.getrandbits(40) + 1

@@ -49,10 +49,19 @@ KINDS: Final = (
     "transfer",
     "stray",
     "ambush",
+    "turncoat",
 )
 COLLECTING: Final = ("wipe", "ambush", "ambush", "ambush", "crash", "isolate", "pause")
 """What makes participants begin from nothing, and disturbs them while they get the state."""
-ELECTING: Final = ("crash leader", "isolate leader", "pause leader", "mute leader", "deafen leader", "transfer", "cut")
+ELECTING: Final = (
+    "crash leader",
+    "isolate leader",
+    "pause leader",
+    "mute leader",
+    "deafen leader",
+    "transfer",
+    "turncoat",
+)
 COUNCILS: Final = ("wipe", "leave", "leader leaves", "give up", "crash", "crash leader", "isolate", "minority leader")
 
 
@@ -84,6 +93,10 @@ class Plan(Struct, frozen=True):
     delay_us: int
     loss: float
     double: float
+    echo: float
+    """How much comes again, much later."""
+    close: bool
+    """Voters wait for nearly the same time before they ask to be elected."""
     rates: tuple[float, ...]
     """How fast each participant's clock is."""
     sync_us: int
@@ -125,6 +138,8 @@ def plan(seed: int) -> Plan:
         delay_us=random.choice((200, 200, 200, 2_000, 10_000)),
         loss=random.choice((0.0, 0.01, 0.05)) if chaotic else 0.0,
         double=random.choice((0.0, 0.02, 0.1)) if chaotic else 0.0,
+        echo=random.choice((0.01, 0.05)) if random.random() < 0.3 else 0.0,
+        close=random.random() < 0.25,
         rates=tuple([random.uniform(0.93, 1.07) if drifting else 1.0 for _ in range(places)]),
         sync_us=random.choice((300, 300, 1_000, 5_000, 15_000)),
         prompt=random.random() < 0.5,

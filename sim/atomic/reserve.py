@@ -2,7 +2,8 @@
 
 A voter counts as lost when its disk is (another life is on it now), and when its departure is in any log, because it
 gives up its life when it hears of that. It is lost until its removal is committed. Councils that are in any log and not
-committed yet may be the ones that count later, so all of them must have their majority.
+committed yet may be the ones that count later, so all of them must have their majority; and until a leader misses those
+who are lost and do not vote, it may make voters of them.
 """
 
 from collections.abc import Collection, Iterator
@@ -21,10 +22,14 @@ if TYPE_CHECKING:
 def spares(world: "World", names: Collection[str]) -> bool:
     """Whether a majority of every council that may count is there without these."""
     lost = _lost(world)
-    return all(
-        2 * sum(voter not in lost and voter.node not in names for voter in council) > len(council)
-        for council in councils(world)
-    )
+    gone = {*names, *[peer.node for peer in world.lives.here_now if peer in lost]}
+
+    def has_majority(council: tuple[Peer, ...]) -> bool:
+        whole = [voter for voter in council if voter not in lost and voter.node not in gone]
+        others = gone - {voter.node for voter in council}
+        return 2 * len(whole) > len(council) + len(others)
+
+    return all(has_majority(council) for council in councils(world))
 
 
 def is_whole(world: "World") -> bool:
@@ -39,7 +44,8 @@ def _lost(world: "World") -> set[Peer]:
     lost |= {one.peer for one in world.participants if one.leaving}
     lives = {Peer(one.name, one.vault.note.life) for one in world.participants}
     lives &= {one.peer for one in world.participants}
-    return lost | {voter for council in councils(world) for voter in council if voter not in lives}
+    known = {*world.lives.here_now, *[voter for council in councils(world) for voter in council]}
+    return lost | {peer for peer in known if peer not in lives}
 
 
 def councils(world: "World") -> set[tuple[Peer, ...]]:

@@ -53,6 +53,8 @@ class Upheaval:
                 return self._stray(here, shuffled[1:], random)
             case "ambush":
                 return self._ambush(fault, random, self.world.clock.now_us + 2_000_000)
+            case "turncoat":
+                return self._turn_coats(leader, length)
             case unknown:
                 raise AssertionError(unknown)
 
@@ -155,6 +157,15 @@ class Upheaval:
         sender = random.choice([Peer("stranger", 7), *[other.peer for other in others]])
         message = _temptation(here, sender, random)
         return here.stray(Envelope(strange, sender, "elsewhere", here.peer.life, message))
+
+    def _turn_coats(self, leader: Participant | None, length_us: int) -> bool:
+        """There is an election, and whoever votes in it crashes right then, and is back before it is over."""
+        self.world.turncoats_until_us = self.world.clock.now_us + 4 * self.world.plan.settings.election_us
+        return self.nemesis.crash([leader], length_us)
+
+    def voted(self, participant: Participant) -> None:
+        if self.world.clock.now_us < self.world.turncoats_until_us:
+            self.nemesis.later(100, lambda: self.nemesis.crash([participant], 500))
 
     def _ambush(self, fault: Fault, random: Random, until_us: int) -> bool:
         """Wait for somebody who has got a part of a state, and disturb it: itself, the leader, or the way between."""

@@ -24,7 +24,7 @@ from sim.world.network import Network
 
 from .coverage import TELLING, Coverage
 from .nemesis import Nemesis
-from .oracles import OneSequence, Oracle, Strangers, Violation, oracles
+from .oracles import Lives, OneSequence, Oracle, Strangers, Violation, oracles
 from .participant import Participant
 from .plan import FAULTED_US, Fault, Plan
 from .reserve import spares
@@ -37,6 +37,8 @@ ELECTIONS_MAX: Final = 20
 """After the last fault everything has to be well within this many times twice the time of an election, which is what
 the slowest voter waits before it asks to be elected."""
 STEP_US: Final = 50_000
+ECHO_US: Final = 2_000_000
+"""So late something may come again."""
 CLUSTER: Final = ClusterId("simulated", 3)
 _TRACED = Struct("<9q")
 
@@ -60,13 +62,17 @@ class World:
         self.by_address: dict[str, Participant] = {f"seed-{one.name}": one for one in self.participants}
         """A seed's address leads to it wherever it is."""
         self.free_addresses: list[str] = []
-        self.newest_rules = plan.rules + 1
+        self.newest_rules = 2
         self.given_up: set[Peer] = set()
+        self.turncoats_until_us = 0
+        """Until then whoever votes crashes."""
         self.healings = 0
         self.sequence = OneSequence()
+        self.lives = Lives()
         self.strangers = Strangers()
-        self.oracles = oracles(self.sequence, self.strangers, thorough=plan.thorough)
+        self.oracles = oracles(self.sequence, self.lives, self.strangers, thorough=plan.thorough)
         self._turn_oracles = [one for one in self.oracles if type(one).after_turn is not Oracle.after_turn]
+        self._word_oracles = [one for one in self.oracles if type(one).said is not Oracle.said]
         self._effect_oracles = [one for one in self.oracles if type(one).did is not Oracle.did]
         self.coverage = Coverage(names[0])
         self._told = 0
@@ -133,7 +139,7 @@ class World:
         """Who has gone in order may stay away for ever; some others stay down for ever, if the voters allow it."""
         buried: list[str] = []
         for participant in self.participants:
-            if participant.left and participant.consensus is None and self.random.random() < 0.5:
+            if participant.left and participant.consensus is None and self.random.random() < 0.8:
                 participant.down_for_good = True
                 self.coverage.counts["left for good"] += 1
         for participant in self.random.sample(self.participants, len(self.participants)):
@@ -265,8 +271,11 @@ class World:
 
     def _said(self, participant: Participant, send: Send) -> None:
         self.coverage.said(participant, send)
+        for oracle in self._word_oracles:
+            oracle.said(participant, send)
         message = send.envelope.message
         if isinstance(message, Vote) and message.granted:
+            self.nemesis.upheaval.voted(participant)
             for oracle in self.oracles:
                 oracle.voted(participant, send, message)
 
@@ -336,7 +345,11 @@ class World:
         to = self.by_address.get(send.address)
         if to is not None and send.to in ("", to.name):
             envelope = msgspec.msgpack.encode(send.envelope) if self.plan.encoded else send.envelope
-            self.network.send(sender.name, to.name, (send.address, envelope))
+            parcel = (send.address, envelope)
+            self.network.send(sender.name, to.name, parcel)
+            if self.plan.echo and self.random.random() < self.plan.echo:
+                delay_us = int(self.random.random() * ECHO_US)
+                self.nemesis.later(delay_us, lambda: self.network.send(sender.name, to.name, parcel))
 
     def _deliver(self, to: str, parcel: Parcel) -> None:
         participant = self.by_name[to]

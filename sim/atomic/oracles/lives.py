@@ -23,6 +23,10 @@ class Lives(Oracle):
         self.departed: dict[Peer, None] = {}
         self._incarnations: dict[str, int] = {}
 
+    @property
+    def here_now(self) -> list[Peer]:
+        return [peer for peer, _ in self.here.values()]
+
     def committed(self, index: int, entry: Entry, fact: Fact | None) -> None:
         match fact, entry.content:
             case Arrived(node=node, incarnation=incarnation), Arrive(peer=peer):

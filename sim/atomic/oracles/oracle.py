@@ -27,6 +27,9 @@ class Oracle:
     def did(self, participant: "Participant", effect: Effect) -> None:
         """Of the effects those that are no messages, nor are told by themselves."""
 
+    def said(self, participant: "Participant", send: Send) -> None:
+        """One of the messages about elections, departures and states; of others nobody is told."""
+
     def voted(self, participant: "Participant", send: Send, vote: Vote) -> None:
         """A vote is given, to whom it is sent."""
 

@@ -27,6 +27,15 @@ class Votes(Oracle):
                 f"{voter} votes for {candidate} in {vote.term}, and its disk has {note.vote} in {note.term}"
             )
 
+    def started(self, participant: "Participant") -> None:
+        """What was said is known after a restart."""
+        consensus = participant.consensus
+        assert consensus is not None
+        me, term, vote = consensus.peer, consensus.term, consensus.vote
+        first = self.given.get((me, term))
+        if first is not None and first != vote:
+            raise self.broken(f"{me} has voted for {first} in {term}, and knows of {vote}")
+
     def elected(self, participant: "Participant") -> None:
         consensus = participant.consensus
         assert consensus is not None

@@ -14,6 +14,7 @@ from hansard.consensus.roster import Roster
 from sim.atomic import participant as real
 from sim.atomic import world as real_world
 from sim.atomic.machine import Recorder
+from sim.atomic.oracles.lives import Lives
 from sim.atomic.oracles.sequence import OneSequence
 from sim.atomic.participant import Seen
 from sim.atomic.plan import Plan, plan
@@ -32,6 +33,7 @@ class StandInConsensus:
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
         self.term = 1
+        self.vote: Peer | None = None
         self.committed = 0
         self.log = Log(0, 0, ())
         self.roster = Roster()
@@ -104,6 +106,7 @@ class StandInWorld:
         self.by_name = {one.name: one for one in self.participants}
         self.given_up: set[Peer] = set()
         self.sequence = OneSequence()
+        self.lives = Lives()
         self.waiting: list[bytes] = []
 
     @property

@@ -9,12 +9,14 @@ from hansard.consensus.content import (
     Proposed,
     Upgraded,
 )
-from hansard.consensus.effect import AnswerRead, Applied
+from hansard.consensus.effect import AnswerRead, Applied, Restored
 from sim.atomic.oracles import Violation
 from sim.atomic.oracles.durable import Durable
+from sim.atomic.oracles.kept import Kept
 from sim.atomic.oracles.leader import OneLeader
 from sim.atomic.oracles.linear import Linearizable
 from sim.atomic.oracles.once import Once
+from sim.atomic.oracles.own_term import OwnTerm
 from sim.atomic.oracles.sequence import OneSequence
 
 from .stand_ins import A, B, C, StandIn, StandInWorld, council, entry
@@ -137,7 +139,33 @@ def test_who_leads_has_all_that_is_committed(world: StandInWorld, sequence: OneS
         oracle.elected(world.c.cast)
 
 
+def test_committing_by_an_entry_of_an_older_term_is_a_violation(world: StandInWorld) -> None:
+    world.a.append(entry(term=1), entry(term=2), entry(term=3))
+    world.a.core.term, world.a.core.committed = 3, 3
+    OwnTerm().advanced(world.a.cast)
+    world.a.core.committed = 2
+    with pytest.raises(Violation, match="a commits an entry of 2, and leads in 3"):
+        OwnTerm().advanced(world.a.cast)
+
+
 # Disks.
+
+
+def test_a_state_may_take_the_place_of_a_log_that_is_of_no_use(world: StandInWorld, sequence: OneSequence) -> None:
+    kept = Kept(sequence)
+    world.b.store(proposal(1))
+    kept.did(world.b.cast, Restored(2))
+    world.c.store(proposal(1), entry(term=0), entry(term=0))
+    kept.did(world.c.cast, Restored(2))
+
+
+@pytest.mark.parametrize("more", [[], [proposal(2)]])
+def test_a_state_in_place_of_a_log_that_has_all_of_it_is_a_violation(
+    world: StandInWorld, sequence: OneSequence, more: list[Entry]
+) -> None:
+    world.b.store(proposal(1), entry(), *more)
+    with pytest.raises(Violation, match="a log is not replaced by a state that it goes on from"):
+        Kept(sequence).did(world.b.cast, Restored(2))
 
 
 def commit(world: StandInWorld, *stored: StandIn) -> None:

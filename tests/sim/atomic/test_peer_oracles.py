@@ -14,7 +14,7 @@ from hansard.consensus.content import (
     Moved,
 )
 from hansard.consensus.effect import Departing, Effect, Led, Send, Strange
-from hansard.consensus.message import Abdicate, Ask, Directions, Envelope, Vote
+from hansard.consensus.message import Abdicate, Ask, Directions, Envelope, PreVote, Vote
 from hansard.consensus.recovered import NoteContent
 from sim.atomic.oracles import Violation
 from sim.atomic.oracles.bounded import Bounded
@@ -23,6 +23,7 @@ from sim.atomic.oracles.lease import NotForNothing
 from sim.atomic.oracles.lives import Lives
 from sim.atomic.oracles.strangers import Strangers
 from sim.atomic.oracles.votes import Votes
+from sim.atomic.oracles.wanted import Wanted
 
 from .stand_ins import A, B, C, StandIn, StandInWorld, council, entry
 
@@ -83,6 +84,41 @@ def test_who_voted_for_another_may_not_lead_by_its_own_vote(world: StandInWorld)
     world.a.core.term = 3
     with pytest.raises(Violation, match="votes for"):
         votes.elected(world.a.cast)
+
+
+def test_forgetting_a_vote_that_was_given_is_a_violation(world: StandInWorld) -> None:
+    votes = Votes()
+    vote(votes, world.b, A, 3)
+    world.b.core.term = 3
+    with pytest.raises(Violation, match=r"has voted for .* in 3, and knows of None"):
+        votes.started(world.b.cast)
+    world.b.core.vote = A
+    votes.started(world.b.cast)
+    world.b.core.term, world.b.core.vote = 4, None
+    votes.started(world.b.cast)
+
+
+def say(wanted: Wanted, one: StandIn, to: Peer, message: PreVote | Ask) -> None:
+    wanted.said(one.cast, Send(to.node, to.node, Envelope(ClusterId("x"), one.peer, one.name, to.life, message)))
+
+
+def test_who_asks_in_earnest_has_heard_that_a_majority_would_vote_for_it(world: StandInWorld) -> None:
+    wanted = Wanted()
+    world.a.append(council(A, B, C))
+    say(wanted, world.c, A, PreVote(5, granted=True))
+    say(wanted, world.a, B, Ask(5, 1, 1, abdicated=False))
+    say(wanted, world.a, B, Ask(6, 1, 1, abdicated=True))
+    say(wanted, world.b, A, PreVote(7, granted=False))
+    with pytest.raises(Violation, match="nobody asks in earnest who would not be elected"):
+        say(wanted, world.a, B, Ask(7, 1, 1, abdicated=False))
+
+
+def test_what_was_said_to_another_life_is_no_promise_to_this_one(world: StandInWorld) -> None:
+    wanted = Wanted()
+    world.a.append(council(A, B, C))
+    say(wanted, world.c, Peer("a", 99), PreVote(5, granted=True))
+    with pytest.raises(Violation, match="nobody asks in earnest who would not be elected"):
+        say(wanted, world.a, B, Ask(5, 1, 1, abdicated=False))
 
 
 # Councils.

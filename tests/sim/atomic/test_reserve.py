@@ -3,7 +3,7 @@
 import pytest
 
 from hansard.consensus.cluster import Peer
-from hansard.consensus.content import Depart
+from hansard.consensus.content import Arrive, Arrived, Depart
 from hansard.consensus.effect import Applied
 from sim.atomic.reserve import councils, is_whole, spares
 
@@ -40,6 +40,12 @@ def test_a_lost_disk_is_lost_until_its_removal_is_committed(world: StandInWorld)
     world.sequence.applied(world.a.cast, Applied(3, council(A, C), None))
     assert councils(world.cast) == {(A, C)}
     assert is_whole(world.cast) and not spares(world.cast, ["a"])
+
+
+def test_one_that_is_lost_and_does_not_vote_yet_may_still_be_made_a_voter(world: StandInWorld) -> None:
+    arrive = Arrive(Peer("d", 7), "d", 1, 7)
+    world.lives.committed(0, entry(arrive), Arrived("d", 1, "d", "", b""))
+    assert not spares(world.cast, ["a"]) and spares(world.cast, [])
 
 
 def test_another_life_on_the_disk_is_another_voter(world: StandInWorld) -> None:
