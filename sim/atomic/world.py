@@ -322,10 +322,17 @@ class World:
             participant.address = self.random.choice(others)
             self.free_addresses.remove(participant.address)
         self.by_address[participant.address] = participant
+        self._introduce(participant)
 
     def swap(self, one: Participant, other: Participant) -> None:
         one.address, other.address = other.address, one.address
         self.by_address[one.address], self.by_address[other.address] = one, other
+        self._introduce(one)
+        self._introduce(other)
+
+    def _introduce(self, participant: Participant) -> None:
+        """Whoever is moved is told where the others are: they may all have moved."""
+        participant.seeds = tuple([f"seed-{one.name}" for one in self.participants if one is not participant])
 
     def give_seeds(self, participant: Participant) -> None:
         """Whom it asks at first. There is always a way from them to one who takes part: who has lost its disk knows
