@@ -18,6 +18,7 @@ timeout b                          b has waited long enough for a leader, and wa
 patient                            from now on nobody wants to be elected by itself before six seconds without a leader
 cut a-c | cut a>c | heal [a-c]     lose messages, both ways or one way | and not any more
 hold a>c [append] | release a>c    keep messages back, of kinds | deliver them, [reversed] and [twice], now
+hold a>c nothing                   no more of them; those that are kept back stay so
 let 1 a>c [part] | lose a>c        deliver the first of those that are kept back | lose them, and keep no more back
 double a>c                         from now on everything comes twice
 crash b [keeping 2]                it stops; so many of its writes that were not synced are on disk nevertheless
