@@ -219,6 +219,8 @@ class Participant:
                 self._later(500, self.crash)
             case Outdated():
                 self._later(500, self._replace_program)
+            case Refused() if "rules" in effect.reason:
+                self._later(100_000, self._replace_program)
             case Superseded():
                 raise AssertionError("nobody has given up this cluster")
             case Applied() | Restored() | Led() | Departing() | Strange() | Refused():
