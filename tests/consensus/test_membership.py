@@ -262,6 +262,9 @@ def test_no_voter_comes_or_goes_before_the_leader_has_committed_in_its_term() ->
     assert len(single.core.log.councils) == 2, "one at a time"
     single.acknowledge(B)
     single.wait(20_000)
+    assert len(single.core.log.councils) == 2, "who was not heard for a while is asked first"
+    single.hear(D, Appended(term, 0, single.core.log.end, single.core.log.end, term, missing=False))
+    single.wait(20_000)
     assert [set(voters) for _, voters in single.core.log.councils][2:] == [{A, B, D}]
 
 

@@ -331,13 +331,22 @@ class Leader:
             if progress.introduced and progress.through >= near and self._heard(progress.peer)
         ]
         voters = next_council(log.voters, roster.participants, caught_up, self.me)
-        if voters is None:
+        if voters is None or not self._answers([voter for voter in voters if voter not in log.voters]):
             return
         # It counts from the moment it is appended: without a majority it could not even be taken back.
         able = [voter for voter in voters if self._through(voter) >= committed]
         heard = [voter for voter in able if voter == self.me or self._heard(voter)]
         if len(heard) >= majority(len(voters)):
             self.append(Council(voters))
+
+    def _answers(self, newcomers: list[Peer]) -> bool:
+        """Whether they were heard just now; if not, they are asked. One that has died since would be missed at once: of
+        two voters both are a majority."""
+        silent = [self.peers[peer] for peer in newcomers if peer in self.peers]
+        silent = [each for each in silent if self.now_us - each.heard_us >= 2 * self.settings.heartbeat_us]
+        for progress in silent:
+            self._greet(progress)
+        return not silent
 
     # Handing over.
 
