@@ -14,12 +14,12 @@ demo: ## show what Hansard does, in a terminal
 	@tools/setup run
 	@$(BIN)/python -m hansard.demo $(ARGS)
 
-test: ## run the tests and 1500 simulated worlds; ARGS="-k name" runs some of the tests
+test: ## run the tests and 1,100 simulated worlds; ARGS="-k name" runs some of the tests
 	@tools/setup dev
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
 ifndef ARGS
 	@$(BIN)/python -m sim.seeds --seeds 500
-	@$(BIN)/python -m sim.seeds --world atomic --seeds 1000
+	@$(BIN)/python -m sim.seeds --world atomic --seeds 600
 endif
 
 check: ## lint, formatting, types and the rules of the house, each even when another failed
