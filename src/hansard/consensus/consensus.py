@@ -141,6 +141,8 @@ class Consensus(View):
             self._led = led
             self.effects.append(Led(*led))
             self._start_again()
+            if seat.leading is not None:  # the log knows better than hearsay where they are
+                self._learn_contacts()
         if seat.leading is not None:
             seat.leading.advance()
         if ledger.facts or ledger.roster is not self._roster or self._ended:
@@ -175,11 +177,12 @@ class Consensus(View):
 
     def _learn_contacts(self) -> None:
         """Of what is not known to be committed as well: it only says where to ask."""
-        for participant in self.roster.participants.values():
-            self.post.learn(participant.peer.node, participant.address)
-        for entry in self.log.entries:
-            if isinstance(entry.content, Arrive):
-                self.post.learn(entry.content.peer.node, entry.content.address)
+        arrivals = [entry.content for entry in self.log.entries if isinstance(entry.content, Arrive)]
+        known = {participant.peer.node: participant.address for participant in self.roster.participants.values()}
+        known |= {arrive.peer.node: arrive.address for arrive in arrivals}
+        for node, address in known.items():
+            if node not in self.post.heard:
+                self.post.learn(node, address)
 
     def _settle(self) -> None:
         roster = self.roster
@@ -360,7 +363,8 @@ class Consensus(View):
 
     def _directed(self, sender: NodeId, directions: Directions) -> None:
         for node, address in directions.contacts:
-            if node not in self.post.contacts or not self.leader:  # without a leader, what we know may be the reason
+            # Whom we have heard ourselves will be heard again. Of the others we may know too little to find a leader.
+            if node not in self.post.heard and (node not in self.post.contacts or not self.leader):
                 self.post.learn(node, address)
         after = self.arrival.after
         refusal = self.arrival.directed(self.me, directions)

@@ -30,6 +30,8 @@ class Post:
             self.contacts[node] = address
             if heard:
                 self.heard[node] = address
+            elif self.heard.get(node) != address:
+                self.heard.pop(node, None)
 
     def send(self, to: Peer, message: Message) -> None:
         address = self.contacts.get(to.node)
