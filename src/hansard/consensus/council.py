@@ -16,7 +16,8 @@ Zone = tuple[str, NodeId]
 
 
 def size_wanted(participants: int) -> int:
-    """Three survive the loss of one, five of two; four would be no better than three, and answer more slowly."""
+    """Three survive the loss of one, five of two; four would be no better than three, and answer more slowly. Of two
+    both vote, so that every decision is on both disks; nothing is decided while one of them is away."""
     return min(participants, 3) if participants < 5 else 5
 
 
