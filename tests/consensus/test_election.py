@@ -3,6 +3,7 @@
 import pytest
 
 from hansard.consensus.cluster import Peer
+from hansard.consensus.content import Council, Entry
 from hansard.consensus.effect import Led
 from hansard.consensus.event import Tick, Transfer
 from hansard.consensus.message import Append, Ask, PreAsk, PreVote, Vote
@@ -10,7 +11,7 @@ from hansard.consensus.recovered import decode_note
 from hansard.consensus.role import Role
 from hansard.consensus.settings import Settings
 from tests.consensus.joined import Joined, formed
-from tests.consensus.single import FIRST, B, C, Single, of_terms, only
+from tests.consensus.single import FIRST, A, B, C, Single, of_terms, only
 
 END = len(FIRST)
 ELECTION_US = Settings().election_us
@@ -259,6 +260,17 @@ def test_who_does_not_vote_never_asks_to_be_elected() -> None:
     joined.run(5)
     assert not joined.messages(PreAsk, sender=learner)
     assert not joined.messages(Ask, sender=learner)
+
+
+def test_one_that_restarts_with_its_own_removal_in_its_log_may_be_elected_until_that_is_committed() -> None:
+    single = Single([Entry(1, Council((A, B))), Entry(1, Council((B,)))])
+    assert single.core.committed == 0  # it has no state: so much is known after a restart
+    term = single.lead()
+    single.acknowledge(B)
+    assert single.core.committed == END + 3
+    assert not single.leads()
+    assert not only(PreAsk, single.wait(5 * ELECTION_US))
+    assert single.core.term == term
 
 
 # Handing over.

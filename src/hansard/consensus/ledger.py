@@ -111,8 +111,7 @@ class Ledger:
 
     def released(self, peer: Peer) -> bool:
         """It has departed, and its vote is not needed any more either."""
-        voting = peer in self.log.voters or peer in self.log.voters_before(self.committed)
-        return self.roster.gone(peer) and not voting
+        return self.roster.gone(peer) and not self.log.may_vote(peer, self.committed)
 
     def usurps(self, peer: Peer) -> bool:
         """It has the name of somebody else: it does not get the other's letters."""

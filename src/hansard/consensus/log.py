@@ -45,6 +45,12 @@ class Log:
                 voters = council
         return voters
 
+    def may_vote(self, peer: Peer, committed: int) -> bool:
+        """By the last council that is committed, or by any later one: each of them may turn out to count."""
+        if peer in self.voters or peer in self.voters_before(committed):
+            return True
+        return any(peer in voters for index, voters in self.councils if index >= committed)
+
     def term_before(self, end: int) -> int | None:
         """Of the entry before an index; None if it is not known any more, or not there yet."""
         if end == self.start:

@@ -57,10 +57,9 @@ class Seat:
 
     @property
     def votes(self) -> bool:
-        """By the latest council that this log has, or by the last one that is committed: a log with our own removal may
-        be the only one that can win (Ongaro's thesis, 4.2.2)."""
-        log = self.ledger.log
-        return self.peer in log.voters or self.peer in log.voters_before(self.ledger.committed)
+        """By any council that may count: a log with our own removal may be the only one that can win (Ongaro's thesis,
+        4.2.2)."""
+        return self.ledger.log.may_vote(self.peer, self.ledger.committed)
 
     @property
     def hears_leader(self) -> bool:
@@ -182,8 +181,7 @@ class Seat:
         leading.confirm()
         leading.help_heir()
         leading.pump()
-        log = self.ledger.log
-        if self.peer not in log.voters and self.peer not in log.voters_before(self.ledger.committed):
+        if not self.votes:
             leading.hand_over("")  # our own removal is committed: somebody else leads from here on
             leading.help_heir()
             self.follow_nobody(self.ledger.term)
