@@ -8,7 +8,7 @@ from sim import run as bucket
 from .plan import plan
 from .world import World
 
-SETTLED_MIN: Final = 50
+SETTLED_MIN: Final = 200
 FAULTS_MIN: Final = 10
 VIRTUAL_US_MIN: Final = 20_000_000
 
