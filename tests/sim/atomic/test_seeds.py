@@ -63,7 +63,7 @@ def test_the_command_line_asks_for_a_world(
 ) -> None:
     asked = pretend(monkeypatch, lambda seed: result(seed, broken="x: y" if seed == 12 else ""))
     assert command("--world atomic --seeds 2 --first 10 --processes 1") == 0
-    assert "median settled proposals: 50" in capsys.readouterr().out
+    assert "median settled proposals: 200" in capsys.readouterr().out
     assert command("--world atomic --seeds 9 --first 10 --processes 1 --failures 1") == 1
     assert asked == [10, 11, 10, 11, 12]
     assert "  replay: python -m sim.seeds --world atomic --seed 12 --shrink\n" in capsys.readouterr().out
