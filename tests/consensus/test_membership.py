@@ -7,7 +7,7 @@ import pytest
 from hansard.consensus.cluster import NO_CLUSTER, ClusterId, Peer
 from hansard.consensus.content import Arrived, Council, Depart, Departed, Entry, Proposal
 from hansard.consensus.council import size_wanted
-from hansard.consensus.effect import Departing, Left, Refused, Strange
+from hansard.consensus.effect import Departing, Left, Refused, Send, Strange
 from hansard.consensus.event import Leave, Propose, Raise
 from hansard.consensus.message import Append, Appended, Ask, Directions, Message, Offer
 from hansard.consensus.role import Role
@@ -344,6 +344,18 @@ def test_who_arrives_is_sent_to_the_leader_which_has_to_hear_it_itself() -> None
     assert not only(Offer, said, to="b")
     (directions,) = only(Directions, said, to="d")
     assert directions.leader == "b" and ("b", "b:1") in directions.contacts
+
+
+def test_a_leader_that_others_know_elsewhere_is_asked_there_as_well() -> None:
+    single = Single()
+    single.hear(B, single.append(term=1, committed=END))
+    single.wait(2 * Settings().election_us)  # it has moved, and is not heard any more
+    single.hear(C, Directions("b", (("b", "b:2"),)))
+    before = len(single.effects)
+    single.wait(Settings().resend_us)
+    sends = [effect for effect in single.effects[before:] if isinstance(effect, Send)]
+    asked = [send.address for send in sends if isinstance(send.envelope.message, Offer)]
+    assert {"b:1", "b:2"} <= set(asked)
 
 
 def test_proposing_before_one_is_there_is_no_error() -> None:

@@ -15,16 +15,22 @@ class Arrival:
         self._address = address
         self._zone = zone
         self._rules_max = rules_max
-        if len(inventory) > INVENTORY_BYTES_MAX:
-            raise ValueError(f"an inventory of {len(inventory)} bytes; {INVENTORY_BYTES_MAX} is the most")
-        self._inventory = inventory
+        self.bring(inventory)
         self._session = session
         self._origin = peer.life
         self.hint: NodeId = ""
         """Who leads, as somebody says."""
+        self.hint_address = ""
+        """And where that one is. It is tried beside what we know ourselves, and does not replace it."""
         self.after = 0
         """The last incarnation of this node that has departed, as somebody says."""
         self._refusal = ""
+
+    def bring(self, inventory: bytes) -> None:
+        """What is said of what we have, from now on."""
+        if len(inventory) > INVENTORY_BYTES_MAX:
+            raise ValueError(f"an inventory of {len(inventory)} bytes; {INVENTORY_BYTES_MAX} is the most")
+        self._inventory = inventory
 
     def content(self, peer: Peer, roster: Roster) -> Arrive:
         after = max(self.after, roster.last_incarnation(peer.node))
@@ -39,6 +45,7 @@ class Arrival:
         """Somebody says who leads, or why we cannot come in: that is returned if it is news."""
         if directions.leader != me:
             self.hint = directions.leader
+            self.hint_address = dict(directions.contacts).get(directions.leader, "")
         self.after = max(self.after, directions.former)
         news = directions.refusal if directions.refusal != self._refusal else ""
         self._refusal = directions.refusal or self._refusal

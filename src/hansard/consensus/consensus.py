@@ -247,8 +247,10 @@ class Consensus(View):
         if leading is not None:
             for content in contents:
                 leading.take(content)
-        elif self.leader or self.arrival.hint:
-            self.post.ask_node(self.leader or self.arrival.hint, Offer(tuple(contents), passed=False))
+        elif self.leader:
+            self.post.ask_node(self.leader, Offer(tuple(contents), passed=False))
+        elif self.arrival.hint:
+            self.post.ask_node(self.arrival.hint, Offer(tuple(contents), passed=False), self.arrival.hint_address)
         else:
             self.post.ask_anybody(Offer(tuple(contents), passed=False))
 

@@ -38,11 +38,13 @@ class Post:
         if address is not None:
             self._send(to.node, address, to.life, message)
 
-    def ask_node(self, node: NodeId, message: Message) -> None:
-        """In whatever life it is."""
-        address = self.contacts.get(node)
-        if address is not None:
+    def ask_node(self, node: NodeId, message: Message, hearsay: str = "") -> None:
+        """In whatever life it is; if somebody says that it is elsewhere, there as well."""
+        address = self.contacts.get(node, "")
+        if address:
             self._send(node, address, 0, message)
+        if hearsay not in ("", address):
+            self._send(node, hearsay, 0, message)
 
     def answer(self, to: Peer, address: str, message: Message) -> None:
         """Who may not be known otherwise."""

@@ -17,6 +17,7 @@ ONCE_FAILED = {
     124: "a leader fed a former life of a voter",
     140: "one that left in order was needed still",
     150: "a leader in a new life was answered at its old address",
+    201261: "a leader that had moved was asked where it was heard last, whatever others said",
     3681: "restarted with its own removal in the only long log, one did not know that it may still vote",
 }
 
