@@ -45,9 +45,9 @@ sim: ## simulate SEEDS=100 worlds, on all cores, of WORLD=bucket or atomic; a fa
 	@tools/setup dev
 	@$(BIN)/python -m sim.seeds --world $(or $(WORLD),bucket) --seeds $(or $(SEEDS),100) $(ARGS)
 
-exhaustive: ## every interleaving of a small world, in both shapes (minutes)
+exhaustive: ## every interleaving of a small world, of WORLD=bucket (in both shapes) or atomic (many minutes)
 	@tools/setup dev
-	@$(BIN)/python -m sim.exhaustive $(ARGS)
+	@$(BIN)/python -m sim.$(if $(filter atomic,$(WORLD)),atomic.)exhaustive $(ARGS)
 
 crashes: ## crash LIVES=50 stores after every operation of their disk; the plain tests look at fewer
 	@tools/setup dev

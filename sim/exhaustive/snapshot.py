@@ -1,4 +1,4 @@
-"""Copies of a phaser, and what one consists of as a value that can be compared.
+"""Copies of a phaser, and what one consists of as a value that can be compared. Other cores are copied in the same way.
 
 A phaser is a small graph of slotted objects that share a ledger and a list of effects. How to copy and how to describe
 an object of a class is worked out once for each class; whatever cannot change (messages, batches, pieces) is shared by
@@ -10,6 +10,7 @@ Two phasers that differ only in what is `IGNORED` behave alike in this world, so
 from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum
+from types import FunctionType
 from typing import Any, Final
 
 from msgspec import Struct
@@ -31,7 +32,7 @@ IGNORED: Final[dict[str, frozenset[str]]] = {
 LEAN_IGNORED: Final = {**IGNORED, "Feed": IGNORED["Feed"] | {"complaint"}, "Member": frozenset({"complaint"})}
 """In lean worlds, where nobody complains."""
 
-_SHARED: Final = (int, str, bytes, type(None), Enum, Batch, Settings)
+_SHARED: Final = (int, str, bytes, type(None), Enum, Batch, Settings, FunctionType)
 
 Copier = Callable[[Any, dict[int, Any]], Any]
 _copiers: dict[type, Copier] = {}
@@ -55,16 +56,18 @@ def _copier(kind: type) -> Copier:
         return _copied_sequence
     if issubclass(kind, dict):
         return lambda thing, seen: kind([(key, copied(value, seen)) for key, value in thing.items()])
+    if kind is set:
+        return lambda thing, _: set(thing)
     if issubclass(kind, Struct):
         return lambda thing, _: kind(*[getattr(thing, field) for field in kind.__struct_fields__])
-    slots = kind.__slots__  # type: ignore[attr-defined]
+    slots: tuple[str, ...] | None = getattr(kind, "__slots__", None)
 
     def copied_object(thing: Any, seen: dict[int, Any]) -> Any:
         twin = seen.get(id(thing))
         if twin is None:
             twin = seen[id(thing)] = object.__new__(kind)
-            for slot in slots:
-                setattr(twin, slot, copied(getattr(thing, slot), seen))
+            for field in vars(thing) if slots is None else slots:
+                setattr(twin, field, copied(getattr(thing, field), seen))
         return twin
 
     return copied_object
