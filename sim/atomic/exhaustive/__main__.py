@@ -1,6 +1,6 @@
 """`python -m sim.atomic.exhaustive`: explore a world of the atomic log, and say what is in it.
 
-python -m sim.atomic.exhaustive                 the largest one: some twenty minutes and several GiB
+python -m sim.atomic.exhaustive                 the largest one: minutes, and a GiB or more
 python -m sim.atomic.exhaustive --world small   another one
 python -m sim.atomic.exhaustive --list          which there are
 """
