@@ -1,0 +1,125 @@
+"""What participants propose to the log for the distributor to look at.
+
+Each is safe to be there twice: a report names the epoch that it is about, an order has a name and is carried out once,
+a grant has its proposer's number. What does not fit the state any more changes nothing.
+"""
+
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+
+from .member import Node
+from .settings import Settings, Shape
+
+
+class Achievement(StrEnum):
+    OPENED = "opened"
+    """All members follow the new government, and have all that its leader had."""
+    EXPANDED = "expanded"
+    """The newcomers have everything, and count."""
+
+
+class Report(Struct, frozen=True, array_like=True, gc=False):
+    """By the leader of a bucket. Nothing comes of it unless this is the bucket's newest epoch."""
+
+    bucket: int
+    epoch: int
+    achievement: Achievement
+
+
+class Reports(Struct, frozen=True, tag="reports"):
+    reports: tuple[Report, ...]
+
+
+class Grant(Struct, frozen=True, tag="grant"):
+    """Connection numbers for the clients of one participant."""
+
+    number: int
+    """The proposer's own: by it the proposer knows its answer."""
+    count: int
+
+
+class Name(Struct, frozen=True, tag="name"):
+    """The connection number of this name: the same one until it expires, and from here on again."""
+
+    name: str
+    wall_us: int
+    """The proposer's idea of the cluster's time."""
+
+
+# Orders: what operators want. Each has an id, so that it is carried out once, and its status can be asked for.
+
+
+class Found(Struct, frozen=True, tag="found"):
+    """The first order: how many buckets there are. They are placed as soon as so many participants are there."""
+
+    buckets: int
+    settings: Settings = Settings()
+    participants: int = 1
+
+
+class Drain(Struct, frozen=True, tag="drain"):
+    """Move everything away from a participant, leads first. It stays drained, whatever becomes of it, until it is
+    undrained."""
+
+    node: Node
+
+
+class Undrain(Struct, frozen=True, tag="undrain"):
+    node: Node
+
+
+class Move(Struct, frozen=True, tag="move"):
+    """Have a bucket at these participants, the first of them as its leader. It is not moved again by rebalancing until
+    it is released, or one of them departs."""
+
+    bucket: int
+    nodes: tuple[Node, ...]
+
+
+class Release(Struct, frozen=True, tag="release"):
+    """A bucket that was moved by hand is like all others again."""
+
+    bucket: int
+
+
+class Pause(Struct, frozen=True, tag="pause"):
+    """No rebalancing from here on. Recovery, drains and moves by hand go on."""
+
+
+class Resume(Struct, frozen=True, tag="resume"):
+    pass
+
+
+class Configure(Struct, frozen=True, tag="configure"):
+    """Change what is given, leave the rest."""
+
+    replication: int | None = None
+    shape: Shape | None = None
+    moves_max: int | None = None
+    spares: int | None = None
+
+
+Wish = Found | Drain | Undrain | Move | Release | Pause | Resume | Configure
+
+
+class Order(Struct, frozen=True, tag="order"):
+    id: str
+    wish: Wish
+
+
+Command = Reports | Grant | Name | Order
+
+
+def encode(command: Command) -> bytes:
+    return msgspec.msgpack.encode(command)
+
+
+def decode(content: bytes) -> Command | None:
+    """None if it is not one that these rules know."""
+    try:
+        command: Command = msgspec.msgpack.decode(content, type=Command)
+        return command
+    except msgspec.MsgspecError:
+        return None

@@ -1,0 +1,63 @@
+"""What operators have ordered, and what has become of it.
+
+An order is carried out once, however often it is in the log: its id is remembered with what came of it, for the last
+thousand of them. Whether it is done follows from the table, and is noted when it is; as long as it runs it is not
+forgotten.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from .command import Drain, Found, Move, Wish
+
+REMEMBERED: Final = 1000
+RUNNING_MAX: Final = 500
+
+
+class Standing(StrEnum):
+    DONE = "done"
+    RUNNING = "running"
+    REFUSED = "refused"
+    DROPPED = "dropped"
+    """Something else came between."""
+
+
+class Status(Struct, frozen=True, array_like=True):
+    wish: Wish
+    standing: Standing
+    remark: str = ""
+
+
+class Orders:
+    def __init__(self, image: tuple[tuple[str, Status], ...] = ()) -> None:
+        self._statuses: dict[str, Status] = {}
+        self._running: dict[str, Found | Drain | Move] = {}
+        for id, status in image:
+            self.note(id, status.wish, status.standing, status.remark)
+
+    def image(self) -> tuple[tuple[str, Status], ...]:
+        return tuple(self._statuses.items())
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._statuses
+
+    def get(self, id: str) -> Status | None:
+        return self._statuses.get(id)
+
+    @property
+    def running(self) -> Mapping[str, Found | Drain | Move]:
+        """In the order in which they came, as they are now."""
+        return dict(self._running)
+
+    def note(self, id: str, wish: Wish, standing: Standing, remark: str = "") -> None:
+        self._statuses[id] = Status(wish, standing, remark)
+        if standing is Standing.RUNNING:
+            assert isinstance(wish, Found | Drain | Move)
+            self._running[id] = wish
+        else:
+            self._running.pop(id, None)
+        if len(self._statuses) > REMEMBERED:
+            del self._statuses[next(id for id in self._statuses if id not in self._running)]

@@ -1,0 +1,91 @@
+"""How a bucket goes from one government to the next: plain functions, one for each thing that can happen to it.
+
+    steady --moved--> expanding --expanded--> switching --opened--> steady
+                  `---------------------------^                        (if nobody new comes)
+
+A departure is acted on at once. Before the newcomers count the bucket falls back to the members that it had; from then
+on it falls forward to those that the move leads to. Both are the same rule: what is appointed is kept, less the
+departed, as long as anybody of it is left.
+"""
+
+from collections.abc import Container
+
+from msgspec.structs import replace
+
+from .bucket import Bucket, State
+from .member import Member
+from .settings import Shape
+
+
+def placed(bucket: Bucket, members: tuple[Member, ...], shape: Shape) -> Bucket:
+    """The first government, or another one before any has opened. There is nothing in the bucket, so everybody has all
+    of it."""
+    assert bucket.opened == 0
+    return Bucket(epoch=bucket.epoch + 1, leader=members[0], members=members, full=members, shape=shape)
+
+
+def appointed(
+    bucket: Bucket,
+    leader: Member,
+    members: tuple[Member, ...],
+    newcomers: tuple[Member, ...] = (),
+    goal: tuple[Member, ...] = (),
+) -> Bucket:
+    assert leader in members
+    return replace(bucket, epoch=bucket.epoch + 1, leader=leader, members=members, newcomers=newcomers, goal=goal)
+
+
+def moved(bucket: Bucket, goal: tuple[Member, ...], shape: Shape) -> Bucket:
+    """To these, the first of them as leader; those who have it already help the others to it."""
+    leader, bucket = bucket.leader, replace(bucket, shape=shape)
+    assert bucket.state is State.STEADY and leader is not None
+    newcomers = tuple([member for member in goal if member not in bucket.full])
+    if newcomers:
+        return appointed(bucket, leader, bucket.full, newcomers, goal)
+    return appointed(bucket, goal[0], goal, (), goal)
+
+
+def opened(bucket: Bucket, epoch: int) -> Bucket:
+    """A report. From here on this government's members have everything, and nobody else is needed."""
+    if epoch != bucket.epoch or epoch == bucket.opened or bucket.leader is None:
+        return bucket
+    goal = bucket.goal if bucket.newcomers else ()
+    return replace(bucket, opened=epoch, full=bucket.members, goal=goal, returned=())
+
+
+def expanded(bucket: Bucket, epoch: int) -> Bucket:
+    """A report. The newcomers are full members now; if others are to go, or to lead, that comes next."""
+    if epoch != bucket.epoch or epoch != bucket.opened or bucket.state is not State.EXPANDING:
+        return bucket
+    full = (*bucket.members, *bucket.newcomers)
+    goal = bucket.goal
+    grown = replace(bucket, full=full, expanded=epoch)
+    if goal[0] == bucket.leader and sorted(goal) == sorted(full):
+        return replace(grown, goal=())
+    return appointed(grown, goal[0], goal, (), goal)
+
+
+def departed(bucket: Bucket, gone: Member, slot: int | None, living: Container[Member]) -> Bucket:
+    """`slot` is the place that waits for a successor; None if there is none."""
+    returned = tuple([member for member in bucket.returned if member != gone])
+    bucket = bucket if returned == bucket.returned else replace(bucket, returned=returned)
+    kept = bucket.kept
+    if gone not in kept and gone not in bucket.newcomers:
+        return bucket
+    bucket = replace(bucket, pinned=False)
+    if gone in kept and slot is not None and slot not in bucket.vacant:
+        bucket = replace(bucket, vacant=(*bucket.vacant, slot))
+    survivors = tuple([member for member in kept if member in living])
+    survivors = survivors or tuple([member for member in bucket.full if member in living])
+    if not survivors:
+        return replace(bucket, leader=None, members=(), newcomers=(), goal=())
+    leader = bucket.leader if bucket.leader in survivors else survivors[0]
+    assert leader is not None
+    return appointed(bucket, leader, survivors)
+
+
+def revived(bucket: Bucket, member: Member, slot: int) -> Bucket:
+    """A lost bucket goes on with one that has come back, alone for now."""
+    assert bucket.state is State.LOST and member in bucket.returned
+    vacant = tuple([number for number in bucket.vacant if number != slot])
+    return appointed(replace(bucket, vacant=vacant), member, (member,))

@@ -1,0 +1,170 @@
+"""What becomes of an operator's wish: it is refused with a reason, done at once, or followed until it is done."""
+
+from typing import Final, assert_never
+
+from msgspec.structs import replace
+
+from . import transition
+from .bucket import State
+from .command import Configure, Drain, Found, Move, Order, Pause, Release, Resume, Undrain
+from .member import Member
+from .orders import RUNNING_MAX, Standing
+from .records import Records
+from .settings import BUCKETS_MAX, REPLICATION_MAX
+
+RELEASED: Final = "the bucket was released"
+
+
+def take(records: Records, order: Order) -> None:
+    """A new one."""
+    wish = order.wish
+    lasting = isinstance(wish, Found | Drain | Move)
+    if lasting and len(records.orders.running) >= RUNNING_MAX:
+        remark = f"{RUNNING_MAX} orders are running already"
+    else:
+        remark = _begin(records, order)
+    if remark:
+        records.orders.note(order.id, wish, Standing.REFUSED, remark)
+    else:
+        records.orders.note(order.id, wish, Standing.RUNNING if lasting else Standing.DONE)
+
+
+def _begin(records: Records, order: Order) -> str:
+    """Why not; empty if it is taken."""
+    wish = order.wish
+    match wish:
+        case Found():
+            return _found(records, wish)
+        case Drain():
+            return _drain(records, wish)
+        case Undrain():
+            return _undrain(records, wish)
+        case Move():
+            return _refusal(records, wish)
+        case Release():
+            return _release(records, wish.bucket)
+        case Pause() | Resume():
+            records.paused = isinstance(wish, Pause)
+            return ""
+        case Configure():
+            return _configure(records, wish)
+        case _:
+            assert_never(wish)
+
+
+def _found(records: Records, found: Found) -> str:
+    if records.founding is not None or records.buckets:
+        return "this cluster has its buckets already"
+    if found.buckets.bit_count() != 1 or not 1 <= found.buckets <= BUCKETS_MAX:
+        return f"the number of buckets must be a power of two up to {BUCKETS_MAX}, not {found.buckets}"
+    if found.participants < 1:
+        return f"it takes at least one participant, not {found.participants}"
+    if found.settings.trouble:
+        return found.settings.trouble
+    records.founding, records.settings = found, found.settings
+    return ""
+
+
+def _drain(records: Records, drain: Drain) -> str:
+    if records.slots.member(drain.node) is None and not any(slot.node == drain.node for slot in records.slots):
+        return f"there is no participant {drain.node}"
+    records.slots.drain(drain.node)
+    return ""
+
+
+def _undrain(records: Records, undrain: Undrain) -> str:
+    if undrain.node not in records.slots.drained:
+        return f"{undrain.node} was not drained"
+    del records.slots.drained[undrain.node]
+    return ""
+
+
+def _refusal(records: Records, move: Move) -> str:
+    if not 0 <= move.bucket < len(records.buckets):
+        return f"there is no bucket {move.bucket}"
+    if not 1 <= len(move.nodes) <= REPLICATION_MAX or len(set(move.nodes)) < len(move.nodes):
+        return f"a bucket moves to 1 to {REPLICATION_MAX} participants, each named once"
+    for node in move.nodes:
+        if records.slots.member(node) is None:
+            return f"{node} is not there"
+        if node in records.slots.drained:
+            return f"{node} is being drained"
+    if records.buckets[move.bucket].state is State.LOST:
+        return f"bucket {move.bucket} is lost: it waits for one of its last members to come back"
+    return ""
+
+
+def _release(records: Records, number: int) -> str:
+    if not 0 <= number < len(records.buckets):
+        return f"there is no bucket {number}"
+    for id, wish in records.orders.running.items():
+        if isinstance(wish, Move) and wish.bucket == number:
+            records.orders.note(id, wish, Standing.DROPPED, RELEASED)
+    records.put(number, replace(records.buckets[number], pinned=False))
+    return ""
+
+
+def _configure(records: Records, configure: Configure) -> str:
+    fields = {name: value for name in configure.__struct_fields__ if (value := getattr(configure, name)) is not None}
+    settings = replace(records.settings, **fields)
+    if not settings.trouble:
+        records.settings = settings
+    return settings.trouble
+
+
+# Following those that take their time.
+
+
+def follow(records: Records) -> None:
+    running = records.orders.running
+    latest = {wish.bucket: id for id, wish in running.items() if isinstance(wish, Move)}
+    for id, wish in running.items():
+        match wish:
+            case Found():
+                if records.founding is None:
+                    records.orders.note(id, wish, Standing.DONE)
+            case Drain():
+                _follow_drain(records, id, wish)
+            case Move():
+                if latest[wish.bucket] != id:
+                    records.orders.note(id, wish, Standing.DROPPED, "another order for this bucket came")
+                else:
+                    _follow_move(records, id, wish)
+            case _:
+                assert_never(wish)
+
+
+def _follow_drain(records: Records, id: str, drain: Drain) -> None:
+    member = records.slots.member(drain.node)
+    if drain.node not in records.slots.drained:
+        records.orders.note(id, drain, Standing.DROPPED, "undrained")
+    elif member is None or not records.has_buckets(member):
+        records.orders.note(id, drain, Standing.DONE)
+
+
+def _follow_move(records: Records, id: str, move: Move) -> None:
+    bucket = records.buckets[move.bucket]
+    goal = _goal(records, move)
+    if goal is None or bucket.state is State.LOST:
+        records.orders.note(id, move, Standing.DROPPED, "a participant has departed, or is being drained")
+    elif bucket.state is State.STEADY:
+        if bucket.leader == goal[0] and sorted(bucket.full) == sorted(goal):
+            records.put(move.bucket, replace(bucket, pinned=True))
+            records.orders.note(id, move, Standing.DONE)
+        elif records.room > 0:
+            for member in goal:
+                if records.slots.of(member) is None:
+                    records.slots.grow(member)
+            pinned = replace(bucket, pinned=True, vacant=())
+            records.put(move.bucket, transition.moved(pinned, goal, records.settings.shape))
+
+
+def _goal(records: Records, move: Move) -> tuple[Member, ...] | None:
+    """None if that cannot be any more."""
+    found = []
+    for node in move.nodes:
+        member = records.slots.member(node)
+        if member is None or node in records.slots.drained:
+            return None
+        found.append(member)
+    return tuple(found)

@@ -1,0 +1,81 @@
+"""Whatever happens in whatever order: what was acknowledged is there, and in the end everything is where it belongs.
+
+`Company` checks the invariants after every fact, and at every opening that the leader has all that was acknowledged.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from hansard.distributor.bucket import Bucket, State
+from hansard.distributor.fact import Departed, Fact
+from hansard.distributor.invariants import moment
+from tests.distributor.company import Company
+from tests.distributor.storm import Storm
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_after_a_storm_everything_is_in_its_place(seed: int) -> None:
+    storm = Storm(seed)
+    storm.rage(300)
+    storm.calm()
+    cluster = storm.company
+    assert cluster.steady() and cluster.balanced()
+    assert not list(cluster.distributor.thinned()) and not cluster.distributor.orders.running
+    assert {len(bucket.kept) for bucket in cluster.distributor.buckets} == {cluster.distributor.wanted}
+    assert not any(bucket.vacant or bucket.returned for bucket in cluster.distributor.buckets)
+
+
+@pytest.mark.parametrize("seed", range(100, 115))
+def test_after_a_storm_over_zones_every_bucket_is_in_as_many_as_it_can(seed: int) -> None:
+    storm = Storm(seed, zones=("a", "b", "c"))
+    storm.rage(300)
+    storm.calm()
+    cluster = storm.company
+    assert cluster.steady() and not list(cluster.distributor.thinned())
+    slots = cluster.distributor.slots
+    zones = len({slots.zone(slot.holder) for slot in slots.eligible if slot.holder is not None})
+    for bucket in cluster.distributor.buckets:
+        assert len({slots.zone(member) for member in bucket.full}) == min(zones, len(bucket.full))
+
+
+@pytest.mark.parametrize("seed", range(200, 215))
+def test_when_disks_are_lost_nobody_pretends(seed: int) -> None:
+    storm = Storm(seed, wiping=True)
+    storm.rage(300)
+    storm.calm()
+    cluster = storm.company
+    assert cluster.states() <= {State.STEADY, State.LOST}
+    for number in storm.lost:
+        opened = cluster.distributor.buckets[number].opened
+        assert all(number not in disk or disk[number].counted < opened for disk in cluster.disks.values())
+
+
+def test_the_storms_are_storms() -> None:
+    """Everything that is said to be survived has happened, and often."""
+    seen: Counter[str] = Counter()
+    for seed in range(30):
+        storm = Storm(seed)
+        for _ in range(300):
+            known, before = len(storm.company.facts), moment(storm.company.distributor).buckets
+            storm.rage(1)
+            for fact in storm.company.facts[known:]:
+                _watch(storm.company, before, fact, seen)
+    assert min(seen[kind] for kind in KINDS) >= 20, seen
+
+
+KINDS = ("steady", "expanding, opened", "expanding, not opened", "switching", "after expanded", "revived", "everybody")
+
+
+def _watch(cluster: Company, before: Sequence[Bucket], fact: Fact, seen: Counter[str]) -> None:
+    seen["revived"] += sum(bucket.leader in bucket.returned for bucket in cluster.distributor.buckets)
+    if not isinstance(fact, Departed):
+        return
+    seen["everybody"] += not cluster.here
+    for bucket in before:
+        if fact.member in bucket.members or fact.member in bucket.newcomers:
+            opened = "opened" if bucket.opened == bucket.epoch else "not opened"
+            expanding = bucket.state is State.EXPANDING
+            seen[f"expanding, {opened}" if expanding else bucket.state.value] += 1
+            seen["after expanded"] += bool(bucket.goal) and bucket.state is State.SWITCHING
