@@ -23,6 +23,7 @@ class Stored(Struct):
     """One copy."""
 
     counted: int = 0
+    expanded: int = 0
     changes: int = 0
 
 
@@ -63,7 +64,7 @@ class Company:
         for node in nodes:
             self.incarnations[node] = self.incarnations.get(node, 0) + 1
             disk = self.disks.setdefault(node, {})
-            copies = [Copy(number, stored.counted, stored.changes, intact) for number, stored in sorted(disk.items())]
+            copies = [Copy(n, copy.counted, copy.changes, intact, copy.expanded) for n, copy in sorted(disk.items())]
             self.apply(Arrived(self.member(node), zone, tuple(copies)))
 
     def depart(self, *nodes: str) -> None:
@@ -124,8 +125,17 @@ class Company:
             assert source.changes >= self.acknowledged.get(number, 0), f"bucket {number} has lost changes"
         for member in bucket.members if due is Achievement.OPENED else bucket.newcomers:
             copy = self.copy(member, number)
-            copy.counted, copy.changes = bucket.epoch, source.changes
+            copy.changes = source.changes
+            if due is Achievement.OPENED:
+                copy.counted = bucket.epoch
+            else:
+                copy.expanded = bucket.epoch
         self.ready[number] = (bucket.epoch, due)
+
+    def restart(self, number: int) -> None:
+        """The leader's process; that it has expanded was not on its disk, and it goes on without the newcomers."""
+        if self.due(number) is Achievement.EXPANDED:
+            self.ready.pop(number, None)
 
     def announce(self, numbers: Iterable[int]) -> None:
         """What these have achieved, one fact for each leader."""
@@ -143,7 +153,7 @@ class Company:
         if bucket.leader is None or bucket.opened < bucket.epoch:
             return False
         expanded = self.ready.get(number) == (bucket.epoch, Achievement.EXPANDED)
-        everybody = (*bucket.members, *bucket.newcomers) if expanded else bucket.members
+        everybody = dict.fromkeys((*bucket.full, *(bucket.newcomers if expanded else ())))
         changes = self.copy(bucket.leader, number).changes + 1
         for member in everybody:
             self.copy(member, number).changes = changes

@@ -92,9 +92,11 @@ class Storm:
                 pass
 
     def _work(self, number: int) -> None:
-        match self.random.randrange(4):
+        match self.random.randrange(5):
             case 0:
                 self.company.achieve(number)
+            case 4:
+                self.company.restart(number)
             case 1:
                 self.company.announce([number])
             case 2:

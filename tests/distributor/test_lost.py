@@ -3,7 +3,7 @@
 import pytest
 
 from hansard.distributor.bucket import State
-from hansard.distributor.command import Achievement, Drain, Move
+from hansard.distributor.command import Achievement, Drain
 from hansard.distributor.fact import Arrived, Copy
 from tests.distributor.company import Company, company
 
@@ -117,18 +117,38 @@ def test_a_revived_one_that_departs_leaves_it_to_the_next() -> None:
     assert alone(cluster) == "b"
 
 
-def test_a_newcomer_that_counts_already_revives_it_even_if_nobody_was_told() -> None:
-    cluster = company("a", 1, 1)
-    cluster.arrive("b")
-    cluster.order(Move(0, ("b",)))
-    cluster.report(0, Achievement.OPENED)
-    cluster.achieve(0)
-    cluster.write(0)
-    cluster.depart("b", "a")
-    assert lost(cluster)
-    cluster.arrive("b")
-    assert alone(cluster) == "b"
-    cluster.settle()
+@pytest.fixture
+def grown() -> Company:
+    """a has a bucket, and b has all of it as well; nobody was told."""
+    found = company("a", 1, 2)
+    found.arrive("b")
+    found.step(0)
+    assert found.due(0) is Achievement.EXPANDED
+    found.achieve(0)
+    found.write(0)
+    return found
+
+
+def test_a_newcomer_whose_expansion_was_reported_revives_it(grown: Company) -> None:
+    grown.announce([0])
+    assert grown.steady()
+    grown.depart("a", "b")
+    assert lost(grown)
+    grown.arrive("b")
+    assert alone(grown) == "b"
+    grown.settle()
+
+
+def test_a_newcomer_whose_expansion_was_not_reported_does_not_revive_it(grown: Company) -> None:
+    """Its leader may have crashed, and gone on without it."""
+    grown.restart(0)
+    grown.write(0)
+    grown.depart("a", "b")
+    grown.arrive("b")
+    assert lost(grown)
+    grown.arrive("a")
+    assert alone(grown) == "a"
+    grown.settle()
 
 
 def test_one_who_is_drained_revives_it_too_and_is_drained_again(shrunk: Company) -> None:

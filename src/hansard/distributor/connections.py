@@ -50,6 +50,11 @@ class Connections:
         self.ranges: dict[Node, Range] = dict(image.ranges)
         self.names: OrderedDict[str, Named] = OrderedDict(image.names)
         """Those that were asked for longest ago first."""
+        self._name_of = {named.connection: name for name, named in image.names}
+
+    def name_of(self, connection: int) -> str:
+        """Empty if it has none."""
+        return self._name_of.get(connection, "")
 
     def image(self) -> Image:
         return Image(self.next, self.wall_us, tuple(self.ranges.items()), tuple(self.names.items()))
@@ -73,6 +78,7 @@ class Connections:
                 return
             known = Named(self.next, 0)
             self.next += 1
+            self._name_of[known.connection] = name.name
         self.names[name.name] = Named(known.connection, self.wall_us)
         self.names.move_to_end(name.name)
 
@@ -82,3 +88,4 @@ class Connections:
             if named.used_us >= self.wall_us - 2 * memory_us:
                 return
             del self.names[name]
+            del self._name_of[named.connection]

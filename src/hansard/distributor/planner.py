@@ -25,7 +25,7 @@ def plan(
     planner.drain()
     planner.contract()
     planner.reshape()
-    if not paused:
+    if not paused and not planner.recovering:
         planner.spread()
         planner.balance()
     return [(number, planner.ring.members(row)) for number, row in planner.moves]
@@ -47,6 +47,8 @@ class _Planner:
         """Those that have more or fewer copies than they should."""
         self._outdated: list[int] = []
         """Those of another shape."""
+        self.recovering = False
+        """What a departure has touched is not open again; until it is, nothing else is held up."""
         self._look(buckets)
         self._moving = [bucket for bucket in buckets if bucket.goal]
 
@@ -72,6 +74,8 @@ class _Planner:
                         self._odd.append(number)
                     if bucket.shape is not shape:
                         self._outdated.append(number)
+                elif not bucket.goal:
+                    self.recovering = True
             if bucket.vacant:
                 missing = [places[slot] for slot in bucket.vacant if places[slot] not in row]
                 for place in missing:
