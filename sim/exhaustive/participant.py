@@ -18,7 +18,7 @@ from hansard.phaser.effect import Answer, AnswerRead, Committed, Cut, Effect, Fe
 from hansard.phaser.event import Event, Fetched, Persisted
 from hansard.phaser.government import NodeId, epoch_of
 from hansard.phaser.outcome import NotLeader, ReadFrom, Repeated, Stored, Unknown
-from hansard.phaser.recovered import decode_note
+from hansard.phaser.recovered import decode_note, standing
 
 from .drive import Drive, Platter
 from .snapshot import copied
@@ -126,6 +126,10 @@ class Participant(Struct):
         assert (lineage.start, lineage.end) == (seen.start, seen.end), "the ledger knows where its log ends"
         assert decode_note(seen.note).promised == ledger.promised, "what is promised is written down"
         assert decode_note(platter.note).promised >= ledger.promised_synced, "a synced promise is on disk"
+        found, sure = standing(platter.recovered()), self.phaser.standing
+        assert found.counted >= sure.counted, "it counts by its disk"
+        assert max(found.counted, found.expanded) >= sure.expanded, "it counts by its log"
+        assert standing(seen.recovered()).counted == ledger.counted, "that it counts is written down"
         synced = [batch for batch in seen.batches if batch.header.end_offset <= ledger.synced]
         assert list(platter.batches[: len(synced)]) == synced, "what is synced is on disk"
         assert ledger.synced == (synced[-1].header.end_offset if synced else seen.start), "synced ends with a batch"

@@ -6,9 +6,13 @@
   another place than the change has.
 - What is settled is on disk, persisted, on every full member of the last government that has opened: on all who may
   be appointed. One log holds all of it, so no two participants ever showed different things, and none changed its mind.
+- Those full members could revive the bucket by what their disks say, and whoever could has what is settled.
 - No change is settled twice, and none of which everybody who got it has said that it is certainly not stored.
 - A linearizable read reaches everything that had been settled before it was asked.
 """
+
+from hansard.phaser.recovered import Standing
+from hansard.phaser.recovered import standing as standing_of
 
 from .catalogue import Entry, Stance
 from .system import Control, State, System
@@ -18,6 +22,8 @@ class Checker:
     def __init__(self, system: System) -> None:
         self._system = system
         self._doubled: dict[int, str] = {}
+        self._standings: dict[int, Standing] = {}
+        """By participant, as its disk would say it."""
 
     def fault_in(self, state: State) -> str:
         """What is wrong; empty if nothing is."""
@@ -31,12 +37,17 @@ class Checker:
             refused |= stance.refused
             if stance.fault:
                 return stance.fault
+        for place, stance in enumerate(stances):
+            lost = settled & ~catalogue.durable[stance.participant]
+            full = place in system.full[control]
+            if lost and full:
+                return f"{system.names[place]} may be appointed and lacks {self._named(lost)}"
+            if full and not self._could_revive(stance.participant, control):
+                return f"{system.names[place]} may be appointed and could not revive the bucket"
+            if lost and self._could_revive(stance.participant, control):
+                return f"{system.names[place]} could revive the bucket and lacks {self._named(lost)}"
         if not settled:
             return ""
-        for place in system.full[control]:
-            lost = settled & ~catalogue.durable[stances[place].participant]
-            if lost:
-                return f"{system.names[place]} may be appointed and lacks {self._named(lost)}"
         doubled = self._doubled.get(settled)
         if doubled is None:
             doubled = self._doubled[settled] = self._twice(settled)
@@ -46,6 +57,15 @@ class Checker:
         return (refused and self._stored_after_all(settled, choices.submitted, refused)) or self._missed(
             choices, stances
         )
+
+    def _could_revive(self, participant: int, control: int) -> bool:
+        """As the distributor would judge a bucket that has lost everybody."""
+        standing = self._standings.get(participant)
+        if standing is None:
+            found = self._system.catalogue.participants[participant].drive.platter.recovered()
+            standing = self._standings[participant] = standing_of(found)
+        epoch, expanded = self._system.last_opened[control]
+        return standing.suffices(epoch, expanded=expanded)
 
     def _entries(self, bits: int) -> list[Entry]:
         entries = self._system.catalogue.entries

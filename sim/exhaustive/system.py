@@ -73,6 +73,8 @@ class System:
         self._controls: dict[Control, int] = {}
         self.full: list[tuple[int, ...]] = []
         """By control, the participants that have everything: those who may be appointed."""
+        self.last_opened: list[tuple[int, bool]] = []
+        """By control, the epoch of the last government that has opened, and whether it has expanded since."""
         self._appointing: list[int] = []
         """By control, the one after the next appointment; -1 if there is none."""
         self._meetings: dict[int, Meeting] = {}
@@ -106,6 +108,7 @@ class System:
             self._appointing.append(-1)
             full = self._full(control)
             self.full.append(tuple([self.names.index(name) for name in full]))
+            self.last_opened.append(self._last_opened(control))
             later = self.world.governments[control.appointed :]
             if later and set(later[0].members) <= set(full):
                 self._appointing[number] = self.control_of(control._replace(appointed=control.appointed + 1))
@@ -121,6 +124,12 @@ class System:
             if control.reports & report_bit(Achievement.EXPANDED, government.epoch):
                 full = (*government.members, *government.newcomers)
         return full
+
+    def _last_opened(self, control: Control) -> tuple[int, bool]:
+        epochs = [government.epoch for government in self.world.governments[: control.appointed]]
+        opened = [epoch for epoch in epochs if control.reports & report_bit(Achievement.OPENED, epoch)]
+        epoch = opened[-1] if opened else 0
+        return epoch, bool(control.reports & report_bit(Achievement.EXPANDED, epoch))
 
     # Steps.
 

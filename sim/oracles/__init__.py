@@ -8,6 +8,7 @@ from .linear import Linearizable
 from .once import Once
 from .oracle import Oracle, Violation
 from .order import Order
+from .revival import Revival
 from .sequence import OneSequence
 
 __all__ = ["Oracle", "Violation", "oracles"]
@@ -16,9 +17,11 @@ __all__ = ["Oracle", "Violation", "oracles"]
 def oracles(*, thorough: bool = True) -> list[Oracle]:
     """One of each, for one run. The invariants cost as much as all the rest: not every run has to look at them."""
     sequence = OneSequence()
+    durable = Durable(sequence)
     return [
         sequence,
-        Durable(sequence),
+        durable,
+        Revival(durable),
         Once(sequence),
         Order(sequence),
         CommittedOnly(sequence),

@@ -14,6 +14,7 @@ from .sequence import OneSequence
 
 if TYPE_CHECKING:
     from sim.world.participant import Participant
+    from sim.world.vault import Vault
     from sim.world.world import World
 
 
@@ -49,6 +50,11 @@ class Durable(Oracle):
             if batch is None or batch is not self.sequence.at(offset):
                 raise self.broken(f"{participant.name} acknowledged offset {offset}, and {node} has {batch} there")
             self.end = max(self.end, batch.header.end_offset)
+
+    def lacking(self, vault: "Vault") -> bool:
+        """Whether a disk lacks something of what was acknowledged: logs alike in one place are alike before it."""
+        offset = self.end - 1
+        return vault.start <= offset and _covering(vault.synced_batches(), offset) is not self.sequence.at(offset)
 
     def opened(self, participant: "Participant") -> None:
         """Whoever opens has everything that was ever acknowledged."""

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hansard.batch import Batch
-from hansard.phaser.effect import Answer, Effect
+from hansard.phaser.effect import Achievement, Answer, Effect
 from hansard.phaser.event import Event
+from hansard.phaser.government import Government
 from hansard.phaser.outcome import ReadOutcome
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ class Oracle:
 
     def opened(self, participant: "Participant") -> None:
         """A leader has opened."""
+
+    def accepted(self, world: "World", achievement: Achievement, government: Government) -> None:
+        """A report is in the atomic log."""
 
     def read_asked(self, number: int) -> None: ...
 

@@ -57,18 +57,24 @@ class Edict:
     def living(self) -> tuple[NodeId, ...]:
         return tuple([node for node in self.full if node not in self.departed])
 
-    def report(self, achievement: Achievement, epoch: int) -> None:
-        """Accepted once, if it is for the newest epoch."""
+    @property
+    def expanded(self) -> bool:
+        """Whether the last opened government has expanded since."""
+        return Acceptance(Achievement.EXPANDED, self.opened) in self.facts
+
+    def report(self, achievement: Achievement, epoch: int) -> bool:
+        """Accepted once, if it is for the newest epoch. Says whether it was."""
         acceptance = Acceptance(achievement, epoch)
         if epoch != self.newest.epoch or acceptance in self.facts:
-            return
+            return False
         if achievement is Achievement.OPENED:
             self.full, self.opened = self.newest.members, epoch
         elif self.opened != epoch:
-            return
+            return False
         else:
             self.full = (*self.newest.members, *self.newest.newcomers)
         self._add(acceptance)
+        return True
 
     def arrive(self, node: NodeId) -> None:
         if node not in self.spares:

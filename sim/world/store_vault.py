@@ -9,7 +9,7 @@ from typing import Final
 
 from hansard.batch import Batch
 from hansard.phaser.effect import Write
-from hansard.phaser.recovered import Recovered
+from hansard.phaser.recovered import Recovered, Standing
 from hansard.server.disk import translated
 from hansard.storage.identity import Identity
 from hansard.storage.manifest import Hold
@@ -99,3 +99,6 @@ class StoreVault:
 
     def synced_batches(self) -> list[Batch]:
         return self.model.synced_batches()
+
+    def synced_standing(self) -> Standing:
+        return self.model.synced_standing()

@@ -12,7 +12,7 @@ from typing import Protocol, assert_never
 
 from hansard.batch import Batch
 from hansard.phaser.effect import Cut, Discard, Keep, Note, Put, Reset, Write
-from hansard.phaser.recovered import Recovered, replay_from
+from hansard.phaser.recovered import Recovered, Standing, replay_from, standing
 
 
 class Vault(Protocol):
@@ -38,6 +38,9 @@ class Vault(Protocol):
 
     def synced_batches(self) -> list[Batch]:
         """What would be there after a crash now, at the least."""
+
+    def synced_standing(self) -> Standing:
+        """What that would say of itself."""
 
 
 class Image:
@@ -82,6 +85,9 @@ class Image:
             self.start = self.batches[keep - 1].header.end_offset
             del self.batches[:keep]
         return self.start
+
+    def standing(self) -> Standing:
+        return standing(Recovered(note=self.note, documents=self.documents, start=self.start, end=self.end))
 
     def copy(self) -> "Image":
         other = Image()
@@ -149,3 +155,6 @@ class ModelVault:
 
     def synced_batches(self) -> list[Batch]:
         return self.synced.batches
+
+    def synced_standing(self) -> Standing:
+        return self.synced.standing()

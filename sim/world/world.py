@@ -219,7 +219,12 @@ class World:
     def propose(self, participant: Participant, achievement: Achievement, epoch: int) -> None:
         if self.random.random() >= self.network.conditions.loss:
             delay = 1000 + self.random.randrange(self.plan.edict_us)
-            self.clock.after(delay, lambda: self.edict.report(achievement, epoch))
+            self.clock.after(delay, lambda: self._report(achievement, epoch))
+
+    def _report(self, achievement: Achievement, epoch: int) -> None:
+        if self.edict.report(achievement, epoch):
+            for oracle in self.oracles:
+                oracle.accepted(self, achievement, self.edict.newest)
 
     def hold_bucket(self, *, paused: bool) -> None:
         for participant in self.participants:

@@ -8,6 +8,7 @@ import pytest
 from hansard.phaser import Phaser
 from hansard.phaser.government import Government, Shape
 from hansard.phaser.invariants import Summary, check_state, check_step, summary
+from hansard.phaser.recovered import Expansion
 from tests.phaser.joined import Joined, formed, submit
 
 
@@ -69,6 +70,30 @@ def acknowledged_by_nobody(phaser: Phaser) -> None:
     phaser.relay.feeds["c"].through = phaser.ledger.end + 1
 
 
+def counts_in_memory_only(phaser: Phaser) -> None:
+    phaser.ledger.counted_synced = 0
+    for ticket in phaser.ledger.tickets:
+        ticket.counted = 0
+
+
+def counts_in_an_epoch_that_is_not_promised(phaser: Phaser) -> None:
+    phaser.ledger.counted = phaser.ledger.counted_synced = 2
+    for ticket in phaser.ledger.tickets:
+        ticket.counted = 2
+
+
+def leads_and_does_not_count(phaser: Phaser) -> None:
+    phaser.ledger.counted = 0
+    counts_in_memory_only(phaser)
+
+
+def expanded_by_an_entry_that_it_lacks(phaser: Phaser) -> None:
+    leads_and_does_not_count(phaser)
+    phaser.leading = None
+    phaser.barrier.running = False
+    phaser.ledger.expansion = Expansion(1, phaser.ledger.end + 1)
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -83,6 +108,10 @@ def acknowledged_by_nobody(phaser: Phaser) -> None:
         answers_out_of_order,
         flight_miscounted,
         acknowledged_by_nobody,
+        counts_in_memory_only,
+        counts_in_an_epoch_that_is_not_promised,
+        leads_and_does_not_count,
+        expanded_by_an_entry_that_it_lacks,
     ],
 )
 def test_a_state_that_must_not_be_is_caught(spoil: Callable[[Phaser], None]) -> None:
@@ -102,8 +131,18 @@ def test_a_member_that_acknowledges_what_is_not_on_its_disk_is_caught() -> None:
         check_state(phaser)
 
 
+def test_a_member_that_said_that_it_follows_before_it_counts_on_disk_is_caught() -> None:
+    phaser = busy().phasers["b"]
+    check_state(phaser)
+    phaser.ledger.counted = phaser.ledger.counted_synced = 0
+    with pytest.raises(AssertionError, match="before it counts"):
+        check_state(phaser)
+
+
 STEPS: dict[str, Callable[[Summary], dict[str, object]]] = {
     "promised": lambda before: {"promised": before.promised - 1},
+    "counted": lambda before: {"counted": before.counted - 1},
+    "counted_synced": lambda before: {"counted_synced": before.counted_synced - 1},
     "committed": lambda before: {"committed": before.committed - 1},
     "end": lambda before: {"end": before.end - 1},
     "timestamp": lambda before: {"timestamp": before.timestamp - 1},

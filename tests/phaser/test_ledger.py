@@ -38,7 +38,7 @@ def commit(ledger: Ledger, end: int) -> None:
 
 def test_writes_of_a_turn_leave_together_and_in_order() -> None:
     ledger, effects = new()
-    ledger.promise(T1)
+    ledger.promise(T1, counts=True)
     ledger.append(entry(0, 0))
     ledger.append(entry(1, 1))
     ledger.flush()
@@ -71,7 +71,7 @@ def test_what_is_on_disk_follows_the_tickets() -> None:
 
 def test_a_promise_counts_once_it_is_on_disk() -> None:
     ledger, _ = new()
-    ledger.promise(T1)
+    ledger.promise(T1, counts=True)
     ledger.flush()
     assert (ledger.promised, ledger.promised_synced) == (T1, 0)
     ledger.persisted(1)

@@ -41,6 +41,7 @@ def check_state(phaser: Phaser) -> None:
     check_tickets(ledger)
     check_memory(ledger)
     check_derived(ledger)
+    check_counted(ledger)
     check_streams(ledger.streams)
     check_role(phaser)
     check_desk(phaser.desk, ledger)
@@ -78,12 +79,14 @@ def check_tickets(ledger: Ledger) -> None:
     assert len(tickets) == ledger.ticket - ledger.persisted_ticket, "a ticket was lost"
     if not tickets:
         assert (ledger.synced, ledger.promised_synced) == (ledger.end, ledger.promised), "something was never written"
+        assert ledger.counted_synced == ledger.counted, "that it counts was never written"
         return
     first, last = tickets[0], tickets[-1]
     assert (first.number, last.number) == (ledger.persisted_ticket + 1, ledger.ticket), (
         "tickets are not numbered through"
     )
     assert (last.end, last.promised) == (ledger.end, ledger.promised), "the last ticket does not have all"
+    assert last.counted == ledger.counted, "that it counts is not under way"
     assert ledger.synced <= first.end and ledger.promised_synced <= first.promised, "a ticket takes something back"
     if len(tickets) <= WALKED_MAX:
         assert all(a.end <= b.end and a.promised <= b.promised for a, b in pairwise(tickets)), "tickets do not rise"
@@ -128,6 +131,17 @@ def check_derived(ledger: Ledger) -> None:
     if streams.pending:
         assert streams.pending[0].offset >= floor, "committed, and yet pending"
         assert streams.pending[-1].offset < ledger.end, "pending, though it was unrolled"
+
+
+def check_counted(ledger: Ledger) -> None:
+    """A copy says that it counts only where it has the state and the entries for that, and only once on disk."""
+    counted, expansion, epoch = ledger.counted, ledger.expansion, epoch_of(ledger.promised)
+    assert ledger.counted_synced <= counted <= epoch, f"it counts in {counted}, and has promised {epoch}"
+    if counted or expansion is not None:
+        assert ledger.stated, "it counts without a state"
+    if expansion is not None:
+        assert counted < expansion.epoch <= epoch, f"{expansion}, though it counts in {counted} of {epoch}"
+        assert expansion.end <= ledger.end, f"{expansion}, though the log ends at {ledger.end}"
 
 
 def check_streams(streams: Streams) -> None:
@@ -187,6 +201,7 @@ def check_leader(leading: Leader) -> None:
     ledger, relay = leading.ledger, leading.relay
     assert leading.term == ledger.promised, f"it leads {leading.term}, and has promised {ledger.promised}"
     assert ledger.stated, "it leads without a state"
+    assert ledger.counted == leading.government.epoch, f"it leads, and counts in {ledger.counted}"
     assert (relay is None) == (leading.phase is Phase.PROMISING), f"{leading.phase} and {relay}"
     if relay is None:
         return
@@ -215,6 +230,8 @@ def check_member(following: Member) -> None:
     assert following.acknowledged <= ledger.synced, f"{following.acknowledged} acknowledged, {ledger.synced} on disk"
     if ledger.promised_synced != ledger.promised:
         assert following.acknowledged == -1, "it acknowledged before its promise was on disk"
+    if following.wedged_mark is None and following.me in relay.wedge.government.members and ledger.stated:
+        assert ledger.counted_synced == epoch_of(ledger.promised), "it said that it follows before it counts on disk"
     assert following.round_answered <= following.round, "it confirmed what nobody asked"
     if following.part_mark is not None:
         assert following.part_of is not None and following.part_mark <= ledger.ticket, "a part that is nobody's"
@@ -289,6 +306,8 @@ class Summary(Struct, frozen=True, gc=False):
 
     promised: Term
     promised_synced: Term
+    counted: int
+    counted_synced: int
     start: int
     committed: int
     synced: int
@@ -322,6 +341,8 @@ def summary(phaser: Phaser) -> Summary:
     return Summary(
         promised=ledger.promised,
         promised_synced=ledger.promised_synced,
+        counted=ledger.counted,
+        counted_synced=ledger.counted_synced,
         start=ledger.start,
         committed=ledger.committed,
         synced=ledger.synced,
@@ -347,7 +368,7 @@ def summary(phaser: Phaser) -> Summary:
 
 
 _RISING: Final = ("promised", "promised_synced", "commit_known", "timestamp", "ticket", "persisted_ticket", "round")
-_RISING_IN_A_LOG: Final = ("start", "committed", "saved_synced", "forgotten")
+_RISING_IN_A_LOG: Final = ("counted", "counted_synced", "start", "committed", "saved_synced", "forgotten")
 _RISING_IN_A_TERM: Final = ("synced", "end", "last_term", "phase", "inherited_end", "expanded")
 
 

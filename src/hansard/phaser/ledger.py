@@ -3,8 +3,9 @@
     start ... committed ... synced ... end          committed <= synced <= end, once the copy has its state
                                  `-- on this disk, or under way to it
 
-Writes gather during a turn and leave as one `Persist`; when it comes back as persisted, `synced` and `promised_synced`
-follow. `tail` holds the batches that somebody may still have to be sent; all others are fetched from disk.
+Writes gather during a turn and leave as one `Persist`; when it comes back as persisted, `synced`, `promised_synced` and
+`counted_synced` follow. `tail` holds the batches that somebody may still have to be sent; all others are fetched from
+disk.
 """
 
 from collections import OrderedDict, deque
@@ -18,10 +19,23 @@ from hansard.batch import Batch
 from .decree import Decree, decree_in
 from .effect import Committed as CommittedEffect
 from .effect import Cut, Discard, Effect, Keep, Note, Persist, Put, Reset, Write
-from .government import Government, Term
+from .government import Government, Term, epoch_of
 from .lineage import Lineage
 from .message import Collection, Part
-from .recovered import STATE, NoteContent, Recovered, State, decode_note, decode_state, encode, part_name
+from .recovered import (
+    STATE,
+    Expansion,
+    NoteContent,
+    Recovered,
+    State,
+    begun,
+    decode_note,
+    decode_state,
+    encode,
+    epoch_within,
+    part_name,
+    standing,
+)
 from .settings import Settings
 from .snapshot import Snapshot, snapshot
 from .streams import Image, Streams
@@ -36,6 +50,7 @@ class Ticket(Struct):
     end: int
     promised: Term
     saved: int
+    counted: int
 
 
 class Ledger:
@@ -44,9 +59,12 @@ class Ledger:
         "collection",
         "commit_known",
         "committed",
+        "counted",
+        "counted_synced",
         "decree",
         "decrees",
         "effects",
+        "expansion",
         "lineage",
         "parts",
         "persisted_ticket",
@@ -107,10 +125,14 @@ class Ledger:
         """Batches appended since the state was last stored."""
         self.snapshot: Snapshot | None = None
         """The last one that was taken for another copy."""
-        begun = note.collection is not None and recovered.start == recovered.end == note.collection.start
-        self.collection = note.collection if begun else None
+        self.collection = note.collection if begun(note.collection, recovered.start, recovered.end) else None
         """The snapshot that is being collected, on a log that was thrown away for it: a note may be older than that."""
         self.parts: list[bytes] = []
+        found = standing(recovered)
+        self.counted = self.counted_synced = found.counted
+        """The last epoch from whose beginning this copy's acknowledgement counted."""
+        self.expansion = note.expansion if found.expanded else None
+        """The entry that let it count in a later epoch. It is in the log, and was noted before it was written."""
         self._find_parts(recovered.documents)
         self._replay(recovered)
 
@@ -165,15 +187,22 @@ class Ledger:
 
     # Writing.
 
-    def promise(self, term: Term) -> None:
+    def promise(self, term: Term, *, counts: bool) -> None:
+        """`counts`: this copy is one of those that have to acknowledge all of the term."""
         assert term > self.promised
         self.promised = term
-        self._note()
+        self._note(counts=counts)
+
+    def count(self) -> None:
+        """The term was promised before it was known that this copy counts in it."""
+        if self.counted < epoch_of(self.promised) and self.stated:
+            self._note(counts=True)
 
     def append(self, batch: Batch) -> None:
         header = batch.header
         assert header.base_offset == self.end
-        if self.lineage.append(header.epoch, header.end_offset):
+        begun_run = self.lineage.append(header.epoch, header.end_offset)
+        if self._expanded_by(batch) or begun_run:
             self._note()
         self.writes.append(Put(batch))
         self.tail[header.base_offset] = batch
@@ -183,6 +212,17 @@ class Ledger:
         self.timestamp = max(self.timestamp, header.last_timestamp)
         self.checkpoint_due += 1
         self._derive(batch)
+
+    def _expanded_by(self, batch: Batch) -> bool:
+        """Whether it is the entry from which on this copy, a newcomer in its epoch, has to acknowledge."""
+        epoch = epoch_of(self.promised)
+        if epoch in (self.counted, epoch_within(self.expansion, self.end)) or not self.stated:
+            return False
+        decree = decree_in(batch)
+        expanded = decree is not None and decree.expanded and decree.government.epoch == epoch
+        if expanded:
+            self.expansion = Expansion(epoch, self.end)
+        return expanded
 
     def _derive(self, batch: Batch) -> None:
         """What follows from an entry; it is unrolled with it."""
@@ -199,6 +239,8 @@ class Ledger:
         assert end >= self.committed, "what is committed is never unrolled"
         if end == self.end:
             return
+        if self.expansion is not None and self.expansion.end > end:
+            self._count_no_more(self.counted)
         self.lineage.cut(end)
         self.writes.append(Cut(end))
         self.synced = min(self.synced, end)
@@ -220,19 +262,27 @@ class Ledger:
         self.writes.append(Reset(start))
         self.synced = self.committed = start
         for ticket in self.tickets:
-            ticket.end = start
+            ticket.end, ticket.counted = start, 0
         self._shorten_tail(-1)
         self.uncommitted.clear()
         self.uncommitted_bytes = 0
 
-    def _note(self) -> None:
-        self.writes.append(Note(encode(NoteContent(self.promised, tuple(self.lineage.runs), self.collection))))
+    def _note(self, *, counts: bool = False) -> None:
+        if counts and self.stated:
+            self.counted, self.expansion = epoch_of(self.promised), None
+        note = NoteContent(self.promised, tuple(self.lineage.runs), self.collection, self.counted, self.expansion)
+        self.writes.append(Note(encode(note)))
+
+    def _count_no_more(self, counted: int) -> None:
+        """Noted before the entries go that it counted by: a crash in between leaves a copy that claims too little."""
+        self.counted, self.counted_synced, self.expansion = counted, min(counted, self.counted_synced), None
+        self._note()
 
     def flush(self) -> None:
         """At the end of a turn: all that was written in it, at once."""
         if self.writes:
             self.ticket += 1
-            self.tickets.append(Ticket(self.ticket, self.end, self.promised, self.saved))
+            self.tickets.append(Ticket(self.ticket, self.end, self.promised, self.saved, self.counted))
             self.effects.append(Persist(self.ticket, tuple(self.writes)))
             self.writes = []
 
@@ -240,7 +290,7 @@ class Ledger:
         assert self.tickets and number <= self.tickets[-1].number
         while self.tickets and self.tickets[0].number <= number:
             ticket = self.tickets.popleft()
-            self.synced, self.promised_synced = ticket.end, ticket.promised
+            self.synced, self.promised_synced, self.counted_synced = ticket.end, ticket.promised, ticket.counted
             self.persisted_ticket, self.saved_synced = ticket.number, ticket.saved
 
     @property
@@ -314,6 +364,8 @@ class Ledger:
             self._complete_if_whole()
 
     def _begin(self, collection: Collection) -> None:
+        if self.counted or self.expansion is not None:
+            self._count_no_more(0)
         self.writes.append(Discard(STATE))
         self._discard_parts()
         self.collection, self.state_from = collection, None

@@ -48,7 +48,7 @@ from .message import (
     Wedged,
 )
 from .outcome import NotLeader
-from .recovered import Recovered
+from .recovered import Recovered, Standing, epoch_within
 from .relay import Relay
 from .settings import Settings
 
@@ -103,6 +103,12 @@ class Phaser:
         ledger, relay = self.ledger, self.relay
         wanted = [feed.wanted for feed in relay.feeds.values() if feed.introduced] if relay is not None else []
         return min([ledger.committed, ledger.saved_synced, *wanted])
+
+    @property
+    def standing(self) -> Standing:
+        """What this copy is good for if its bucket loses everybody, as far as that is surely on disk."""
+        ledger = self.ledger
+        return Standing(ledger.counted_synced, epoch_within(ledger.expansion, ledger.synced), ledger.synced)
 
     def turn(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
         """Everything that has happened, in order. `now_us` never goes back; `wall_us` is the leader's clock, already
@@ -213,12 +219,12 @@ class Phaser:
             self.leading = self.following = None
             self.barrier.start_again()
             self.government = government
-            self.ledger.promise(next_term(epoch, self.term))
+            self.ledger.promise(next_term(epoch, self.term), counts=True)
             self.leading = Leader(self.me, government, self.term, self.ledger, self.effects)
             return
         if epoch > known:
             self._step_down(NotLeader(government.leader, epoch))
-            self.ledger.promise(first_term(epoch))
+            self.ledger.promise(first_term(epoch), counts=self.me in government.members)
         self.government = government
         self.desk.hand_over(government.leader, epoch)
         self._announce()
@@ -249,7 +255,7 @@ class Phaser:
         self._step_down(NotLeader(None, epoch_of(newer)))
         if epoch_of(newer) != epoch_of(self.term):
             self.government = None
-        self.ledger.promise(newer)
+        self.ledger.promise(newer, counts=False)  # who governs in it is not known yet
 
     def _accepted(self, event: Accepted) -> None:
         leading = self.leading
@@ -304,9 +310,12 @@ class Phaser:
         if wedge.term < self.term:
             self._send(sender, Refuse(wedge.term, self.term))
             return
+        counts = self.me in wedge.government.members
         if wedge.term > self.term:
             self._step_down(NotLeader(wedge.government.leader, wedge.government.epoch))
-            self.ledger.promise(wedge.term)
+            self.ledger.promise(wedge.term, counts=counts)
+        elif counts:
+            self.ledger.count()
         if self.leading is not None:
             return
         self.government = wedge.government

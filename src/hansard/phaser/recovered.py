@@ -22,12 +22,23 @@ def part_name(collection: Collection, number: int) -> str:
     return f"part-{collection.crc:08x}-{number:06d}"
 
 
+class Expansion(Struct, frozen=True, array_like=True, gc=False):
+    """The entry by which a newcomer's copy counts, once its epoch is known to have expanded."""
+
+    epoch: int
+    end: int
+    """Where it ends in the log; a log that ends before that does not have it."""
+
+
 class NoteContent(Struct, frozen=True, array_like=True):
     promised: Term = NO_TERM
     """No earlier term will be followed."""
     runs: tuple[Run, ...] = ()
     """Of the log; those that begin at or after its end are void."""
     collection: Collection | None = None
+    counted: int = 0
+    """The last epoch in which this copy was appointed as one that counts: its leader, or a full member."""
+    expansion: Expansion | None = None
 
 
 class State(Struct, frozen=True, array_like=True):
@@ -38,6 +49,12 @@ class State(Struct, frozen=True, array_like=True):
     """No entry from here on has a lower one."""
     decree: Decree | None
     streams: Image
+
+
+class _Place(Struct, frozen=True, array_like=True):
+    """As much of a state as says where it is: all of it may be long."""
+
+    offset: int
 
 
 class Recovered(Struct, frozen=True, kw_only=True):
@@ -54,6 +71,40 @@ class Recovered(Struct, frozen=True, kw_only=True):
     """From `replay_from` on."""
 
 
+class Standing(Struct, frozen=True):
+    """What a copy says of itself when its bucket has lost everybody: was it one of those who had to acknowledge?"""
+
+    counted: int
+    """The last epoch in which it was leader or full member, and so has all that was ever acknowledged up to it."""
+    expanded: int
+    """The last epoch in which it was a newcomer and has the expanded government in its log. The leader sends that entry
+    on before its own disk has it, and after a crash may go on without: this counts only if the report came through."""
+    end: int
+
+    def suffices(self, epoch: int, *, expanded: bool) -> bool:
+        """Whether it has all that was ever acknowledged, where this epoch was the last to open, and has expanded."""
+        return self.counted >= epoch or (expanded and self.expanded >= epoch)
+
+
+def standing(recovered: Recovered) -> Standing:
+    """Of a copy as its disk has it, whose batches need not be there. Without its state it is of no use to anybody."""
+    note, start, end = decode_note(recovered.note), recovered.start, recovered.end
+    state_from = replay_from(recovered.documents)
+    if begun(note.collection, start, end) or not start <= state_from <= end:
+        return Standing(counted=0, expanded=0, end=end)
+    return Standing(note.counted, epoch_within(note.expansion, end), end)
+
+
+def epoch_within(expansion: Expansion | None, end: int) -> int:
+    """The epoch that has expanded in a log that ends there; 0 if the entry is not in it."""
+    return expansion.epoch if expansion is not None and expansion.end <= end else 0
+
+
+def begun(collection: Collection | None, start: int, end: int) -> bool:
+    """Whether the log was thrown away for this snapshot: the note may be older than that."""
+    return collection is not None and start == end == collection.start
+
+
 def decode_note(content: bytes) -> NoteContent:
     return msgspec.msgpack.decode(content, type=NoteContent) if content else NoteContent()
 
@@ -68,4 +119,4 @@ def decode_state(content: bytes) -> State:
 
 def replay_from(documents: Mapping[str, bytes]) -> int:
     """The offset from which on a starting phaser wants to see the batches of its log again."""
-    return decode_state(documents[STATE]).offset if STATE in documents else 0
+    return msgspec.msgpack.decode(documents[STATE], type=_Place).offset if STATE in documents else 0
