@@ -6,7 +6,8 @@ loads more equal, or the way shorter; so it ends. Where it does, nothing would m
 (no place twice, no zone given up) is such that a best arrangement can be reached step by step from any other.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 
 from .arrangement import Arrangement, Row
 from .ring import Ring, as_set, listed
@@ -51,103 +52,115 @@ def _way(giver: int, reach: Sequence[int], takers: int, load: Sequence[int]) -> 
     return None
 
 
-class Memberships:
-    """Exchanges of one copy for another, as long as there are any that help."""
+class Exchanges:
+    """Of buckets that may be moved: one after the other, as long as there are any that help."""
 
     def __init__(self, arrangement: Arrangement, numbers: Iterable[int]) -> None:
-        self._arrangement = arrangement
-        self._ring = arrangement.ring
-        self._at: list[list[int]] = [[] for _ in arrangement.load]
+        self.arrangement = arrangement
+        self.ring = arrangement.ring
+        self._offers: dict[Row, list[int]] = {}
+        """Many buckets have the same row."""
         self._reach = [0] * len(arrangement.load)
-        self._known: dict[Row, None] = {}
-        """Rows that are in the reach of their places: many buckets have the same."""
         for number in numbers:
             self.offer(number)
 
     def offer(self, number: int) -> None:
-        """A bucket that may be moved."""
-        row = self._arrangement.rows[number]
-        for place in row:
-            self._at[place].append(number)
-        if row not in self._known:
-            self._known[row] = None
-            for place in row:
-                self._reach[place] |= self._takers(row, place)
+        row = self.arrangement.rows[number]
+        numbers = self._offers.get(row)
+        if numbers is not None:
+            numbers.append(number)
+            return
+        self._offers[row] = [number]
+        for giver in self.givers(row):
+            self._reach[giver] |= self.takers(row, giver)
 
-    def _takers(self, row: Row, giver: int) -> int:
+    def next(self, *, far: bool) -> tuple[int, Row] | None:
+        """A bucket and where it should be instead. It is not offered any more."""
+        load, second = self.loads()
+        while step := next_step(load, second, self._reach, self.ring, far=far):
+            giver, taker = step
+            able = [row for row in self._offers if giver in row and self.takers(row, giver) >> taker & 1]
+            if able:
+                return self._take(min(able, key=lambda row: self.order(row, giver, taker)), giver, taker)
+            self._reach[giver] &= ~(1 << taker)  # who could have, is not offered any more
+        return None
+
+    def _take(self, row: Row, giver: int, taker: int) -> tuple[int, Row]:
+        numbers = self._offers[row]
+        number = min(numbers)
+        numbers.remove(number)
+        if not numbers:
+            del self._offers[row]
+        return number, self.exchanged(row, giver, taker)
+
+    @abstractmethod
+    def loads(self) -> tuple[list[int], list[int]]:
+        """What is to be balanced; and what decides between two who have too much of it."""
+
+    @abstractmethod
+    def givers(self, row: Row) -> Row: ...
+
+    @abstractmethod
+    def takers(self, row: Row, giver: int) -> int:
+        """As a set."""
+
+    @abstractmethod
+    def order(self, row: Row, giver: int, taker: int) -> tuple[int, ...]:
+        """Which one is taken, of those that are able."""
+
+    @abstractmethod
+    def exchanged(self, row: Row, giver: int, taker: int) -> Row: ...
+
+
+class Memberships(Exchanges):
+    """One copy for another."""
+
+    def loads(self) -> tuple[list[int], list[int]]:
+        return self.arrangement.load, self.arrangement.lead
+
+    def givers(self, row: Row) -> Row:
+        return row
+
+    def takers(self, row: Row, giver: int) -> int:
         """Where a copy may go so that the bucket is in as many zones as before."""
-        free = self._ring.open & ~as_set(row)
-        if not self._ring.zoned:
+        free = self.ring.open & ~as_set(row)
+        if not self.ring.zoned:
             return free
         others = 0
         for place in row:
             if place != giver:
-                others |= self._ring.zone[place]
+                others |= self.ring.zone[place]
         return free if others >> giver & 1 else free & ~others
 
-    def next(self, *, far: bool) -> tuple[int, Row] | None:
-        """A bucket and where it should be instead. It is not offered any more."""
-        arrangement = self._arrangement
-        while step := next_step(arrangement.load, arrangement.lead, self._reach, self._ring, far=far):
-            giver, taker = step
-            number = self._choose(giver, taker)
-            if number is not None:
-                row = arrangement.rows[number]
-                for place in row:
-                    self._at[place].remove(number)
-                return number, self._exchanged(row, giver, taker)
-            self._reach[giver] &= ~(1 << taker)  # who could have, is not offered any more
-            self._known.clear()
-        return None
+    def order(self, row: Row, giver: int, taker: int) -> tuple[int, ...]:
+        """If the giver leads too many as well, one that it leads; then the nearest to the left or right."""
+        lead = self.arrangement.lead[giver] >= self.arrangement.lead[taker] + 2
+        return (row[0] == giver) != lead, self.ring.rank(row[0], taker), min(self._offers[row])
 
-    def _choose(self, giver: int, taker: int) -> int | None:
-        """If the giver leads too many as well, one that it leads."""
-        rows, rank = self._arrangement.rows, self._ring.rank
-        lead = self._arrangement.lead[giver] >= self._arrangement.lead[taker] + 2
-        best: tuple[bool, int, int] | None = None
-        for number in self._at[giver]:
-            row = rows[number]
-            key = ((row[0] == giver) != lead, rank(row[0], taker), number)
-            if (best is None or key < best) and self._takers(row, giver) >> taker & 1:
-                best = key
-        return None if best is None else best[2]
-
-    def _exchanged(self, row: Row, giver: int, taker: int) -> Row:
+    def exchanged(self, row: Row, giver: int, taker: int) -> Row:
         if row[0] != giver:
             return tuple([taker if place == giver else place for place in row])
         others = (taker, *row[1:])
-        return led_by(others, self._arrangement.leader_of(others))
+        return led_by(others, self.arrangement.leader_of(others))
 
 
-class Leads:
-    """Other leaders for the same copies, as long as that helps."""
+class Leads(Exchanges):
+    """Other leaders for the same copies."""
 
-    def __init__(self, arrangement: Arrangement, numbers: Iterable[int]) -> None:
-        self._arrangement = arrangement
-        self._led: list[list[int]] = [[] for _ in arrangement.load]
-        self._reach = [0] * len(arrangement.load)
-        self._known: dict[Row, None] = {}
-        for number in numbers:
-            self.offer(number)
+    def loads(self) -> tuple[list[int], list[int]]:
+        return self.arrangement.lead, self.arrangement.load
 
-    def offer(self, number: int) -> None:
-        row = self._arrangement.rows[number]
-        self._led[row[0]].append(number)
-        if row not in self._known:
-            self._known[row] = None
-            self._reach[row[0]] |= as_set(row[1:]) & self._arrangement.ring.open
+    def givers(self, row: Row) -> Row:
+        return row[:1]
 
-    def next(self, *, far: bool) -> tuple[int, Row] | None:
-        arrangement, rows = self._arrangement, self._arrangement.rows
-        while step := next_step(arrangement.lead, arrangement.load, self._reach, arrangement.ring, far=far):
-            giver, taker = step
-            number = next((number for number in self._led[giver] if taker in rows[number]), None)
-            if number is not None:
-                self._led[giver].remove(number)
-                return number, led_by(rows[number], taker)
-            self._reach[giver] &= ~(1 << taker)
-            self._known.clear()
-        return None
+    def takers(self, row: Row, giver: int) -> int:
+        return as_set(row[1:]) & self.ring.open if row[0] == giver else 0
+
+    def order(self, row: Row, giver: int, taker: int) -> tuple[int, ...]:  # noqa: ARG002
+        return (min(self._offers[row]),)
+
+    def exchanged(self, row: Row, giver: int, taker: int) -> Row:  # noqa: ARG002
+        return led_by(row, taker)
 
 
 def led_by(row: Row, leader: int) -> Row:
@@ -156,7 +169,7 @@ def led_by(row: Row, leader: int) -> Row:
 
 def settle(arrangement: Arrangement) -> None:
     """All of it at once."""
-    kinds: tuple[Callable[[Arrangement, Iterable[int]], Memberships | Leads], ...] = (Memberships, Leads)
+    kinds: tuple[type[Exchanges], ...] = (Memberships, Leads)
     for kind in kinds:
         exchanges = kind(arrangement, list(arrangement.rows))
         while (exchange := exchanges.next(far=True)) is not None:

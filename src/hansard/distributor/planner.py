@@ -7,7 +7,7 @@ plan that lasts: each call looks at what is there and takes what is under way fo
 from collections.abc import Iterable, Sequence
 
 from .arrangement import Arrangement, Row
-from .balance import Leads, Memberships, led_by
+from .balance import Exchanges, Leads, Memberships, led_by
 from .bucket import Bucket
 from .member import Member
 from .ring import Ring, as_set
@@ -210,7 +210,7 @@ class _Planner:
         if not self.moves and not any(bucket.newcomers for bucket in self._moving):
             self._exchange(self._arrangement.lead, Leads)
 
-    def _exchange(self, load: list[int], kind: type[Memberships | Leads]) -> None:
+    def _exchange(self, load: list[int], kind: type[Exchanges]) -> None:
         loads = [load[place] for place in self.ring.eligible]
         if max(loads) - min(loads) <= 1:
             return

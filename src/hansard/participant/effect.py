@@ -1,0 +1,127 @@
+"""What a participant wants done, in the order in which it is listed.
+
+`Persist` takes effect later: its writes are done in order, together with those of other parts, and `Persisted` says
+when they are synced. `Load` and `Drop` are done after all earlier writes of the bucket; `Loaded` comes when these are
+synced. Everything else may be done at once.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from hansard.consensus import effect as atomic
+from hansard.distributor.orders import Status
+from hansard.phaser import effect as phaser
+from hansard.phaser.government import NodeId, Term
+from hansard.phaser.outcome import Outcome, Refusal
+
+from .message import Message
+
+ATOMIC: Final = -1
+"""The part of the disk that has the atomic log; all others are buckets."""
+
+
+class Send(Struct, frozen=True, gc=False):
+    to: str
+    """Empty: whoever is at that address."""
+    address: str
+    message: Message
+
+
+class Persist(Struct, frozen=True, gc=False):
+    part: int
+    generation: int
+    """Of who asks for it, to be sent back: a phaser may be another one by then."""
+    ticket: int
+    writes: tuple[phaser.Write, ...] | tuple[atomic.Write, ...]
+
+
+class Load(Struct, frozen=True, gc=False):
+    bucket: int
+
+
+class Drop(Struct, frozen=True, gc=False):
+    """Nothing of this bucket is needed here any more."""
+
+    bucket: int
+
+
+class Fetch(Struct, frozen=True, gc=False):
+    bucket: int
+    to: NodeId
+    term: Term
+    offset: int
+    bytes_max: int
+
+
+class Committed(Struct, frozen=True, gc=False):
+    """Everything before this offset may be shown to readers."""
+
+    bucket: int
+    end: int
+
+
+class Answer(Struct, frozen=True, gc=False):
+    """The one answer to a submission."""
+
+    id: int
+    outcome: Outcome
+    retry_us: int = 0
+    """If it was refused for now: not to be tried again before."""
+
+
+class ReadAt(Struct, frozen=True, gc=False):
+    """Read it at this node."""
+
+    node: str
+    address: str
+    committed: int | None
+    """Everything before this offset may be shown; None if that node says it itself."""
+
+
+class AnswerRead(Struct, frozen=True, gc=False):
+    id: int
+    outcome: ReadAt | Refusal
+    retry_us: int = 0
+
+
+class AnswerConnect(Struct, frozen=True, gc=False):
+    id: int
+    connection: int
+    """0 if there was none to be had."""
+    retry_us: int = 0
+
+
+class AnswerCommand(Struct, frozen=True, gc=False):
+    """The order is in the log, and this is what has become of it so far."""
+
+    id: int
+    status: Status | None
+
+
+class Pressure(Struct, frozen=True, gc=False):
+    """Whether those who submit to this bucket should hold back."""
+
+    bucket: int
+    high: bool
+
+
+Notice = (
+    atomic.Led | atomic.Left | atomic.Strange | atomic.Superseded | atomic.Refused | atomic.Outdated | atomic.Departing
+)
+"""What somebody should know; of these, `Left`, `Superseded` and `Outdated` are the end."""
+
+Effect = (
+    Send
+    | Persist
+    | Answer
+    | Committed
+    | Fetch
+    | AnswerRead
+    | AnswerConnect
+    | AnswerCommand
+    | Pressure
+    | Load
+    | Drop
+    | Notice
+)

@@ -1,0 +1,42 @@
+"""What all parts of a participant look at: who it is, its table, the time, and where to put what is to be done."""
+
+from collections.abc import Callable
+
+from hansard.distributor.distributor import Distributor
+from hansard.distributor.member import Member
+
+from .effect import Effect, Send
+from .message import Message
+from .settings import Settings
+
+
+class Here:
+    __slots__ = ("_jitter", "address", "distributor", "effects", "member", "node", "now_us", "settings")
+
+    def __init__(
+        self,
+        node: str,
+        settings: Settings,
+        distributor: Distributor,
+        jitter: Callable[[], float],
+        address: Callable[[str], str],
+    ) -> None:
+        self.node = node
+        self.settings = settings
+        self.distributor = distributor
+        self.effects: list[Effect] = []
+        self.member: Member | None = None
+        """Who we are in governments; None while we have departed, or not arrived."""
+        self.now_us = 0
+        self._jitter = jitter
+        self.address = address
+        """Where a node is; empty if that is not known."""
+
+    def send(self, to: str, message: Message) -> None:
+        address = self.address(to)
+        if address:
+            self.effects.append(Send(to, address, message))
+
+    def retry_us(self) -> int:
+        """When somebody who is refused shall come again: not all at the same time."""
+        return int(self.settings.retry_us * (1 + self._jitter()))

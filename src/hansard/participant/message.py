@@ -1,0 +1,87 @@
+"""What participants say to each other.
+
+They may be lost, doubled, delayed and reordered; each is safe at any time. Whose they are is known by the connection
+that they come by.
+"""
+
+from msgspec import Struct
+
+from hansard.batch import Batch
+from hansard.consensus.message import Envelope
+from hansard.phaser import message as phaser
+from hansard.phaser.event import Continues
+from hansard.phaser.government import NodeId
+from hansard.phaser.outcome import Outcome, ReadOutcome
+
+
+class Atomic(Struct, frozen=True, array_like=True, tag=1, gc=False):
+    """Of the atomic log."""
+
+    envelope: Envelope
+
+
+class Bucketed(Struct, frozen=True, array_like=True, tag=2, gc=False):
+    """From phaser to phaser."""
+
+    bucket: int
+    sender: NodeId
+    to: NodeId
+    """What is meant for another incarnation is not for this one."""
+    message: phaser.Message
+
+
+class Hop(Struct, frozen=True, array_like=True, tag=3, gc=False):
+    """A submission on its way to the bucket's leader."""
+
+    origin: str
+    """The node that took it from its client, and is told what becomes of it."""
+    number: int
+    """The origin's, of this attempt: never used again."""
+    hops: int
+    version: int
+    """Of the sender's table. Whoever has an older one waits until it has this one."""
+    epoch: int
+    """Under which the sender believes that the receiver leads."""
+    bucket: int
+    batch: Batch
+    wait_us: int
+    """How long an answer is of use."""
+    buckets: int
+    continues: Continues | None
+
+
+class HopAnswer(Struct, frozen=True, array_like=True, tag=4, gc=False):
+    number: int
+    version: int
+    outcome: Outcome
+
+
+class ReadHop(Struct, frozen=True, array_like=True, tag=5, gc=False):
+    """A linearizable read on its way to the bucket's leader."""
+
+    number: int
+    bucket: int
+    wait_us: int
+
+
+class ReadHopAnswer(Struct, frozen=True, array_like=True, tag=6, gc=False):
+    number: int
+    outcome: ReadOutcome
+
+
+class ClockAsk(Struct, frozen=True, array_like=True, tag=7, gc=False):
+    """What time is it?"""
+
+    asked_us: int
+    """By the asker's own steady clock, to be sent back."""
+
+
+class ClockTold(Struct, frozen=True, array_like=True, tag=8, gc=False):
+    asked_us: int
+    wall_us: int
+    """By the clock on this wall."""
+    cluster_us: int
+    """The median of the voters' clocks, if this one leads them and knows it; 0 otherwise."""
+
+
+Message = Atomic | Bucketed | Hop | HopAnswer | ReadHop | ReadHopAnswer | ClockAsk | ClockTold

@@ -1,0 +1,368 @@
+"""A whole node: events in, effects out.
+
+    consensus     the atomic log; tells the distributor, which has the table
+    copies        a phaser for each bucket that we have a part in, told what the table says
+    router, reading, connecting    what clients want, on its way to where it can be had
+    reports       what our phasers have achieved, on its way into the log
+
+In a turn everything that has happened is handed to whom it concerns; then the atomic log has its turn, what the table
+says now is told to the copies, and each of these that has something to do has its turn, until nobody has.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import assert_never
+
+from hansard.consensus import effect as atomic
+from hansard.consensus import event as log
+from hansard.consensus.consensus import Consensus
+from hansard.consensus.recovered import Recovered
+from hansard.distributor import fact
+from hansard.distributor.command import Achievement, Command, Grant, Name, Order, Report, Reports, encode
+from hansard.distributor.distributor import Distributor
+from hansard.distributor.member import Member
+from hansard.phaser import effect as bucket
+from hansard.phaser import event as phaser
+
+from .clock import ClusterClock
+from .connecting import Connecting
+from .copies import Copies, Copy, Standing
+from .effect import (
+    ATOMIC,
+    AnswerCommand,
+    Committed,
+    Effect,
+    Fetch,
+    Persist,
+    Pressure,
+    Send,
+)
+from .event import (
+    Command as CommandEvent,
+)
+from .event import (
+    Connect,
+    Connected,
+    Event,
+    Fetched,
+    Leave,
+    Loaded,
+    Persisted,
+    Read,
+    Received,
+    Submit,
+    Tick,
+    Trimmed,
+)
+from .here import Here
+from .machine import Machine
+from .message import Atomic, Bucketed, ClockAsk, ClockTold, Hop, HopAnswer, Message, ReadHop, ReadHopAnswer
+from .name import named, node_of
+from .reading import Reading
+from .reports import Reporting
+from .routing import Router
+from .settings import Settings
+
+PHASER_TICK_US = 100_000
+
+
+class Participant:
+    def __init__(
+        self,
+        node: str,
+        address: str,
+        settings: Settings,
+        recovered: Recovered,
+        shelf: Mapping[int, Standing],
+        *,
+        jitter: Callable[[], float],
+        draw_life: Callable[[], int],
+        now_us: int,
+        seeds: Sequence[str] = (),
+        zone: str = "",
+    ) -> None:
+        self.distributor = Distributor()
+        self._address = address
+        self.here = here = Here(node, settings, self.distributor, jitter, self._where)
+        here.now_us = now_us
+        self.copies = Copies(here, shelf)
+        self.consensus = Consensus(
+            node,
+            address,
+            settings.consensus,
+            Machine(self.distributor),
+            recovered,
+            jitter=jitter,
+            draw_life=draw_life,
+            now_us=now_us,
+            seeds=seeds,
+            zone=zone,
+            inventory=fact.encode(self.copies.inventory()),
+        )
+        session = self.consensus.ledger.session
+        self.clock = ClusterClock(node, settings.clock_us)
+        self.router = Router(here, self.copies, session)
+        self.reading = Reading(here, self.copies, session)
+        self.connecting = Connecting(here, session)
+        self.reports = Reporting()
+        self._log: list[log.Event] = []
+        """What the atomic log is to be told in this turn."""
+        self._proposals: dict[int, Command | CommandEvent] = {}
+        """On their way into the log, by their numbers."""
+        self._proposal = 0
+        self._ticked_us = now_us
+        self._wall_us = 0
+
+    def _where(self, node: str) -> str:
+        """Where a node was last heard of; empty if that is not known."""
+        return self._address if node == self.here.node else self.consensus.post.contacts.get(node, "")
+
+    @property
+    def voters(self) -> list[str]:
+        return [voter.node for voter in self.consensus.voters]
+
+    # A turn.
+
+    def turn(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
+        """Everything that has happened, in order. `now_us` never goes back; `wall_us` is this machine's clock."""
+        here = self.here
+        here.now_us = now_us
+        self._wall_us = wall_us
+        for event in events:
+            self._handle(event)
+        self._keep_time()
+        self._run()
+        effects = here.effects.copy()
+        here.effects.clear()
+        return effects
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case Received():
+                self._received(event.sender, event.message)
+            case Persisted():
+                self._persisted(event)
+            case Submit():
+                self.connecting.used(event.batch.header.connection)
+                self.router.submit(event)
+            case Tick():
+                self._tick()
+            case Read():
+                self.reading.read(event)
+            case Fetched():
+                fetched = phaser.Fetched(event.to, event.term, event.offset, event.start, event.batches)
+                self.copies.happen(event.bucket, fetched)
+            case Loaded():
+                self.copies.loaded(event.bucket, event.recovered)
+            case Connected():
+                self._connected(event.node)
+            case Connect():
+                self.connecting.connect(event)
+            case CommandEvent():
+                self._propose(event.order, event)
+            case Trimmed():
+                self.copies.happen(event.bucket, phaser.Trimmed(event.start))
+            case Leave():
+                self._log.append(log.Leave(event.node))
+            case _:
+                assert_never(event)
+
+    def _run(self) -> None:
+        """Until nobody has anything to do."""
+        first = True
+        while first or self._log or self.copies.busy():
+            first = False
+            if self._log:
+                self._agree()
+            self._follow_table()
+            for copy in self.copies.busy():
+                self._take_turn(copy)
+            self._settle_stopped()
+            self._propose_more()
+
+    def _tick(self) -> None:
+        now_us = self.here.now_us
+        self._log.append(log.Tick())
+        self.router.tick()
+        self.reading.tick()
+        self.connecting.tick()
+        if now_us - self._ticked_us >= PHASER_TICK_US:
+            self._ticked_us = now_us
+            self.copies.happen_to_all(phaser.Tick())
+
+    def _connected(self, node: str) -> None:
+        self.router.connected(node)
+        member = self.distributor.slots.member(node)
+        if member is not None:
+            self.copies.happen_to_all(phaser.Connected(named(member)))
+
+    def _persisted(self, persisted: Persisted) -> None:
+        if persisted.part == ATOMIC:
+            self._log.append(log.Persisted(persisted.ticket))
+            return
+        copy = self.copies.running.get(persisted.part)
+        if copy is not None and copy.generation == persisted.generation:
+            copy.inbox.append(phaser.Persisted(persisted.ticket))
+
+    def _received(self, sender: str, message: Message) -> None:
+        here = self.here
+        match message:
+            case Atomic():
+                self._log.append(log.Received(message.envelope))
+            case Bucketed():
+                if here.member is not None and message.to == named(here.member):
+                    self.copies.happen(message.bucket, phaser.Received(message.sender, message.message))
+            case Hop():
+                self.router.hopped(message)
+            case HopAnswer():
+                self.router.hop_answered(sender, message)
+            case ReadHop():
+                self.reading.hopped(sender, message)
+            case ReadHopAnswer():
+                self.reading.hop_answered(sender, message)
+            case ClockAsk():
+                self.clock.measure(self.consensus.leader, self.voters, here.now_us, self._wall_us)
+                here.send(sender, self.clock.tell(message.asked_us, here.now_us, self._wall_us))
+            case ClockTold():
+                self.clock.told(sender, message, self.consensus.leader, here.now_us)
+            case _:
+                assert_never(message)
+
+    # The cluster's time.
+
+    def _keep_time(self) -> None:
+        here, clock, leader = self.here, self.clock, self.consensus.leader
+        for node in clock.ask(leader, self.voters, here.now_us):
+            here.send(node, ClockAsk(here.now_us))
+        if leader == here.node:
+            clock.measure(leader, self.voters, here.now_us, self._wall_us)
+        if clock.known and not self.copies.clock_known:
+            self.copies.clock_known = True
+            self.distributor.touched |= dict.fromkeys(self.copies.running)
+
+    @property
+    def _stamp_us(self) -> int:
+        return self.clock.wall_us(self.here.now_us, self._wall_us)
+
+    # The atomic log.
+
+    def _agree(self) -> None:
+        events, self._log = self._log, []
+        for effect in self.consensus.turn(events, self.here.now_us):
+            self._agreed(effect)
+        self._find_myself()
+
+    def _agreed(self, effect: atomic.Effect) -> None:
+        here = self.here
+        match effect:
+            case atomic.Send():
+                here.effects.append(Send(effect.to, effect.address, Atomic(effect.envelope)))
+            case atomic.Persist():
+                here.effects.append(Persist(ATOMIC, 0, effect.ticket, effect.writes))
+            case atomic.Applied() | atomic.Restored() | atomic.AnswerRead():
+                pass  # what has changed by it is looked at below
+            case atomic.Settled():
+                self._settled(effect.id)
+            case atomic.Departing():
+                self._depart()
+                here.effects.append(effect)
+            case _:
+                here.effects.append(effect)
+
+    def _find_myself(self) -> None:
+        """Who we are by the log: another incarnation is another member, and begins with what is on disk. Nobody until
+        the log has this process: the table that a start finds on disk may be older than what was done by it since."""
+        known = self.consensus.roster.participants.get(self.here.node)
+        arrived = known is not None and self.consensus.arrived
+        member = Member(self.here.node, known.incarnation) if known is not None and arrived else None
+        if member != self.here.member:
+            if self.here.member is not None:
+                self._depart()
+            self.here.member = member
+            self.distributor.touched = dict.fromkeys(range(len(self.distributor.buckets)))
+
+    def _depart(self) -> None:
+        self.copies.stop_all()
+        self.here.member = None
+        self.consensus.arrival.bring(fact.encode(self.copies.inventory()))
+
+    def _propose(self, command: Command, settled: Command | CommandEvent | None = None) -> int:
+        self._proposal += 1
+        self._proposals[self._proposal] = settled if settled is not None else command
+        self._log.append(log.Propose(self._proposal, encode(command)))
+        return self._proposal
+
+    def _settled(self, number: int) -> None:
+        settled = self._proposals.pop(number)
+        match settled:
+            case Reports():
+                self.reports.under_way = 0
+            case Grant() | Name():
+                self.connecting.settled(settled)
+            case CommandEvent():
+                status = self.distributor.orders.get(settled.order.id)
+                self.here.effects.append(AnswerCommand(settled.id, status))
+            case Order():
+                raise AssertionError("an order is proposed for somebody")
+            case _:
+                assert_never(settled)
+
+    def _propose_more(self) -> None:
+        reports = self.reports.take()
+        if reports is not None:
+            self.reports.under_way = self._propose(reports)
+        for command in self.connecting.wanted(self._stamp_us if self.clock.known else None):
+            self._propose(command)
+
+    # The buckets.
+
+    def _follow_table(self) -> None:
+        touched = self.distributor.touched
+        if not touched:
+            return
+        self.distributor.touched = {}
+        for number in sorted(touched):
+            self.copies.follow(number)
+        self.router.look_again()
+
+    def _settle_stopped(self) -> None:
+        for number in self.copies.stopped:
+            self.router.stopped(number)
+        self.copies.stopped.clear()
+
+    def _take_turn(self, copy: Copy) -> None:
+        assert copy.phaser is not None
+        events, copy.inbox = copy.inbox, []
+        for effect in copy.phaser.turn(events, self.here.now_us, self._stamp_us):
+            self._carry_out(copy, effect)
+
+    def _report(self, copy: Copy, report: Report) -> None:
+        """Unless it is in the log already, as after a restart."""
+        record = self.distributor.buckets[report.bucket]
+        if report.achievement is Achievement.OPENED and record.opened == report.epoch:
+            self.copies.accept(copy, record)
+        elif report.epoch >= record.epoch:
+            self.reports.add(report)
+
+    def _carry_out(self, copy: Copy, effect: bucket.Effect) -> None:
+        here, number = self.here, copy.bucket
+        match effect:
+            case bucket.Send():
+                if here.member is not None:
+                    said = Bucketed(number, named(here.member), effect.to, effect.message)
+                    here.send(node_of(effect.to), said)
+            case bucket.Persist():
+                here.effects.append(Persist(number, copy.generation, effect.ticket, effect.writes))
+            case bucket.Answer():
+                self.router.answered(effect.id, effect.outcome)
+            case bucket.AnswerRead():
+                self.reading.answered(effect.id, effect.outcome)
+            case bucket.Committed():
+                here.effects.append(Committed(number, effect.end))
+            case bucket.Report():
+                self._report(copy, Report(number, effect.epoch, Achievement(effect.achievement)))
+            case bucket.Fetch():
+                here.effects.append(Fetch(number, effect.to, effect.term, effect.offset, effect.bytes_max))
+            case bucket.Pressure():
+                here.effects.append(Pressure(number, effect.high))
+            case _:
+                assert_never(effect)

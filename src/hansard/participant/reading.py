@@ -1,0 +1,119 @@
+"""Where a bucket can be read: at any member, the nearest first; for sure, only where its leader says so."""
+
+from msgspec import Struct
+
+from hansard.distributor.member import Member
+from hansard.phaser import event as phaser
+from hansard.phaser.outcome import Busy, Expired, Misplaced, NotLeader, ReadFrom, ReadOutcome
+
+from .copies import Copies
+from .effect import AnswerRead, ReadAt
+from .event import Read
+from .here import Here
+from .message import ReadHop, ReadHopAnswer
+
+READS_MAX = 20_000
+
+
+class Asked(Struct, frozen=True, gc=False):
+    id: int
+    """The client's, or the asking node's number."""
+    node: str
+    """Who asked; empty for a client of ours."""
+    deadline_us: int
+
+
+class Reading:
+    def __init__(self, here: Here, copies: Copies, session: int) -> None:
+        self._here = here
+        self._copies = copies
+        self._number = session << 40
+        self._asked: dict[int, Asked] = {}
+
+    def read(self, read: Read) -> None:
+        here = self._here
+        buckets = here.distributor.buckets
+        if not 0 <= read.bucket < len(buckets):
+            outcome = Misplaced(len(buckets)) if buckets else Expired()
+            here.effects.append(AnswerRead(read.id, outcome, here.retry_us()))
+            return
+        leader, epoch = buckets[read.bucket].leader, buckets[read.bucket].epoch
+        if not read.linear:
+            self._read_anywhere(read)
+        elif leader is None or (leader.node == here.node and leader != here.member):
+            here.effects.append(AnswerRead(read.id, NotLeader(None, epoch), here.retry_us()))
+        elif len(self._asked) >= READS_MAX:
+            here.effects.append(AnswerRead(read.id, Busy(), here.retry_us()))
+        else:
+            self._number += 1
+            self._asked[self._number] = Asked(read.id, "", read.deadline_us)
+            if leader == here.member:
+                self._ask_here(read.bucket, read.deadline_us)
+            else:
+                here.send(leader.node, ReadHop(self._number, read.bucket, read.deadline_us - here.now_us))
+
+    def _ask_here(self, bucket: int, deadline_us: int) -> None:
+        if not self._copies.happen(bucket, phaser.Read(self._number, deadline_us)):
+            self.answered(self._number, NotLeader(None, 0))
+
+    def _read_anywhere(self, read: Read) -> None:
+        here = self._here
+        record = here.distributor.buckets[read.bucket]
+        copy = self._copies.running.get(read.bucket)
+        if here.member in record.full and copy is not None and copy.phaser is not None:
+            committed = copy.phaser.ledger.committed
+            here.effects.append(AnswerRead(read.id, ReadAt(here.node, here.address(here.node), committed)))
+            return
+        member = self._nearest(record.full)
+        if member is None:
+            here.effects.append(AnswerRead(read.id, NotLeader(None, record.epoch), here.retry_us()))
+        else:
+            here.effects.append(AnswerRead(read.id, ReadAt(member.node, here.address(member.node), None)))
+
+    def _nearest(self, members: tuple[Member, ...]) -> Member | None:
+        """In our zone if there is one; among several, not everybody the same."""
+        slots, here = self._here.distributor.slots, self._here
+        there = [member for member in members if member in slots.present and member != here.member]
+        zone = slots.zone(here.member) if here.member in slots.present and here.member is not None else ""
+        near = [member for member in there if slots.zone(member) == zone] or there
+        return near[self._number % len(near)] if near else None
+
+    # What hops.
+
+    def hopped(self, sender: str, hop: ReadHop) -> None:
+        here = self._here
+        buckets = here.distributor.buckets
+        leader = buckets[hop.bucket].leader if 0 <= hop.bucket < len(buckets) else None
+        if leader is None or leader != here.member:
+            epoch = buckets[hop.bucket].epoch if 0 <= hop.bucket < len(buckets) else 0
+            here.send(sender, ReadHopAnswer(hop.number, NotLeader(str(leader) if leader else None, epoch)))
+            return
+        self._number += 1
+        deadline_us = here.now_us + hop.wait_us
+        self._asked[self._number] = Asked(hop.number, sender, deadline_us)
+        self._ask_here(hop.bucket, deadline_us)
+
+    def hop_answered(self, sender: str, answer: ReadHopAnswer) -> None:
+        asked = self._asked.pop(answer.number, None)
+        if asked is not None:
+            self._tell(asked, sender, answer.outcome)
+
+    def answered(self, number: int, outcome: ReadOutcome) -> None:
+        """By a phaser here."""
+        asked = self._asked.pop(number, None)
+        if asked is not None:
+            self._tell(asked, self._here.node, outcome)
+
+    def _tell(self, asked: Asked, node: str, outcome: ReadOutcome) -> None:
+        here = self._here
+        if asked.node:
+            here.send(asked.node, ReadHopAnswer(asked.id, outcome))
+        elif isinstance(outcome, ReadFrom):
+            here.effects.append(AnswerRead(asked.id, ReadAt(node, here.address(node), outcome.committed)))
+        else:
+            here.effects.append(AnswerRead(asked.id, outcome, here.retry_us()))
+
+    def tick(self) -> None:
+        now_us = self._here.now_us
+        for number in [number for number, asked in self._asked.items() if asked.deadline_us <= now_us]:
+            self._tell(self._asked.pop(number), self._here.node, Expired())

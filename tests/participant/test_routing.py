@@ -1,0 +1,195 @@
+"""Submissions find their leader from anywhere; each gets one answer, and what it says is true."""
+
+import pytest
+
+from hansard.batch import build
+from hansard.batch.keyhash import bucket_of, key_hash
+from hansard.distributor.command import Move
+from hansard.participant.event import Connected, Received, Submit
+from hansard.participant.message import Hop, HopAnswer
+from hansard.participant.settings import Settings
+from hansard.phaser.outcome import Busy, Expired, Gap, Misplaced, NotLeader, Repeated, Stored, Unknown
+from tests.participant.cluster import SECOND, Cluster
+from tests.participant.test_government import KEYS, formed, stored
+
+IN_ZERO = next(key for key in KEYS if bucket_of(key_hash(key), 4) == 0)
+"""A key that lives in the first of four buckets."""
+
+
+def hops(cluster: Cluster) -> list[Hop]:
+    return [send.message for _, send in cluster.sent if isinstance(send.message, Hop)]
+
+
+def test_submitting_anywhere_takes_one_hop_at_the_most() -> None:
+    cluster = formed(3)
+    cluster.sent.clear()
+    for at in "abc":
+        for key in KEYS:
+            assert stored(cluster, at, key)
+    assert {hop.hops for hop in hops(cluster)} == {1}
+    assert len(hops(cluster)) == 2 * len(KEYS)
+
+
+def test_a_bucket_that_is_not_there_is_said_with_how_many_there_are() -> None:
+    cluster = formed(3)
+    id = cluster.next_id()
+    cluster.happen("a", Submit(id, 9, build([b"k"], [b"v"]), cluster.now_us + SECOND, 16))
+    assert cluster.answer(id) == Misplaced(4)
+
+
+def test_before_there_are_buckets_it_waits_and_is_refused_in_the_end() -> None:
+    cluster = Cluster()
+    cluster.add("a")
+    id = cluster.submit("a", b"k", seconds=2)
+    cluster.run(1)
+    assert id not in cluster.answers
+    assert cluster.answer(id) == Expired()
+    assert cluster.answers[id][1] > 0  # and is told when to come again
+    early = cluster.submit("a", b"k", seconds=5)
+    cluster.found(1)
+    assert isinstance(cluster.answer(early), Stored)
+
+
+def test_while_a_bucket_changes_hands_submissions_wait() -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    others = [node for node in "abc" if node != leader]
+    cluster.crash(leader)
+    ids = []
+    for _ in range(20):
+        ids.append(cluster.submit(others[0], IN_ZERO))
+        cluster.run(0.05)
+    outcomes = [cluster.answer(id) for id in ids]
+    assert {type(outcome) for outcome in outcomes} <= {Stored, Unknown}
+    assert isinstance(outcomes[-1], Stored)
+
+
+def test_what_hopped_to_a_node_that_dies_is_unknown_as_soon_as_that_is_known() -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    other = next(node for node in "abc" if node != leader)
+    id = cluster.next_id()
+    cluster.crash(leader)
+    cluster.happen(other, Submit(id, 0, build([IN_ZERO], [b"v"]), cluster.now_us + 60 * SECOND, 4))
+    began_us = cluster.now_us
+    assert cluster.answer(id) == Unknown()
+    assert cluster.now_us - began_us < SECOND
+
+
+def test_what_was_under_way_when_a_connection_broke_is_unknown_at_once() -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    other = next(node for node in "abc" if node != leader)
+    cluster.lose = lambda sender, send: isinstance(send.message, Hop)
+    id = cluster.next_id()
+    cluster.happen(other, Submit(id, 0, build([IN_ZERO], [b"v"]), cluster.now_us + 60 * SECOND, 4))
+    cluster.happen(other, Connected(leader))
+    assert cluster.answers[id][0] == Unknown()
+
+
+def test_a_hop_that_comes_twice_is_submitted_once() -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    other = next(node for node in "abc" if node != leader)
+    hop = Hop(other, 1 << 60, 1, cluster.table.version, 1, 0, build([IN_ZERO], [b"v"]), SECOND, 4, None)
+    cluster.sent.clear()
+    cluster.happen(leader, Received(other, hop), Received(other, hop))
+    cluster.run(1)
+    cluster.happen(leader, Received(other, hop))
+    cluster.run(1)
+    assert len([send for _, send in cluster.sent if isinstance(send.message, HopAnswer)]) == 1
+
+
+def test_one_with_an_older_table_waits_for_the_newer_one() -> None:
+    cluster = formed(3)
+    follower = next(node for node in "abc" if node != cluster.leader(0))
+    other = next(node for node in "abc" if node not in (follower, cluster.leader(0)))
+    version = cluster.table.version
+    hop = Hop(other, 1 << 60, 1, version + 1, 2, 0, build([IN_ZERO], [b"v"]), 3 * SECOND, 4, None)
+    cluster.sent.clear()
+    cluster.happen(follower, Received(other, hop))
+    cluster.run(0.05)
+    assert not hops(cluster)
+    assert cluster.core(follower).router.met_newer == 1
+    cluster.order(Move(0, (follower, *[node for node in "abc" if node != follower])))
+    cluster.run(2)
+    answers = [send.message for _, send in cluster.sent if isinstance(send.message, HopAnswer)]
+    assert [answer.number for answer in answers] == [1 << 60]
+    assert isinstance(answers[0].outcome, Stored)
+
+
+def test_nothing_goes_round_in_circles() -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    hop = Hop("a", 1 << 60, Settings().hops_max, 0, 1, 0, build([IN_ZERO], [b"v"]), SECOND, 4, None)
+    wrong = next(node for node in "abc" if node != leader)
+    cluster.sent.clear()
+    cluster.happen(wrong, Received("a", hop))
+    answers = [send.message for _, send in cluster.sent if isinstance(send.message, HopAnswer)]
+    assert [type(answer.outcome) for answer in answers] == [NotLeader]
+    assert not hops(cluster)
+
+
+def test_a_stream_keeps_its_order_through_moves() -> None:
+    cluster = formed(4, 1)
+    previous, ids = -1, []
+    for series in range(120):
+        if series % 30 == 10:
+            leader = cluster.leader(0)
+            order = [*[node for node in "abcd" if node != leader], leader]
+            cluster.order(Move(0, tuple(order[:3])), at="a")
+        ids.append(cluster.submit("d", b"k", b"%d" % series, connection=7, series=series, previous=previous, seconds=5))
+        previous = series
+        cluster.run(0.005)
+    outcomes = [cluster.answer(id) for id in ids]
+    unknown = [n for n, outcome in enumerate(outcomes) if not isinstance(outcome, Stored | Repeated)]
+    assert {type(outcomes[n]) for n in unknown} <= {Unknown, Gap}
+    cluster.run(2)
+    leader = cluster.leader(0)
+    values = [
+        int(value)
+        for batch in cluster.nodes[leader].vaults[0].synced_batches()
+        if batch.header.connection == 7 or batch.header.flags
+        for value in batch.values()
+        if value and value.isdigit()
+    ]
+    assert values == sorted(set(values))
+    assert set(values) >= {n for n, outcome in enumerate(outcomes) if isinstance(outcome, Stored)}
+
+
+def test_a_stampede_is_refused_with_times_to_come_again_that_differ() -> None:
+    cluster = Cluster(Settings(held_count_max=50))
+    cluster.add("a")
+    ids = [cluster.submit("a", b"k", seconds=20) for _ in range(200)]
+    cluster.run(0.1)
+    refused = [cluster.answers[id] for id in ids if id in cluster.answers]
+    assert len(refused) == 150
+    assert {type(outcome) for outcome, _ in refused} == {Busy}
+    assert len({retry_us for _, retry_us in refused}) > 100
+    base = Settings().retry_us
+    assert all(base <= retry_us <= 2 * base for _, retry_us in refused)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_answer_of_an_earlier_process_is_not_taken_for_one_of_this(late: bool) -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    other = next(node for node in "abc" if node != leader)
+    cluster.sent.clear()
+    cluster.lose = lambda sender, send: isinstance(send.message, HopAnswer)
+    first = cluster.next_id()
+    cluster.happen(other, Submit(first, 0, build([IN_ZERO], [b"v"]), cluster.now_us + 60 * SECOND, 4))
+    cluster.run(0.1)
+    (answer,) = [send.message for _, send in cluster.sent if isinstance(send.message, HopAnswer)]
+    if late:
+        cluster.crash(other)
+        cluster.start(other)
+        cluster.until(lambda: cluster.core(other).here.member is not None)
+        cluster.lose = lambda sender, send: isinstance(send.message, Hop)
+        second = cluster.next_id()
+        cluster.happen(other, Submit(second, 0, build([IN_ZERO], [b"w"]), cluster.now_us + 60 * SECOND, 4))
+        cluster.happen(other, Received(leader, answer))
+        assert second not in cluster.answers
+    else:
+        cluster.happen(other, Received(leader, answer))
+        assert isinstance(cluster.answers[first][0], Stored)
