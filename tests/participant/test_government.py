@@ -3,12 +3,14 @@
 import pytest
 
 from hansard.batch import Flag
+from hansard.consensus.settings import Settings as Consensus
 from hansard.distributor.bucket import State
 from hansard.distributor.command import Configure, Drain, Move, Pause, Undrain
 from hansard.distributor.orders import Standing
 from hansard.distributor.settings import Shape
 from hansard.participant.effect import Drop, Load
 from hansard.participant.message import Bucketed
+from hansard.participant.settings import Settings
 from hansard.phaser import message as phaser
 from hansard.phaser.outcome import Outcome, Repeated, Stored
 from tests.participant.cluster import Cluster
@@ -159,13 +161,19 @@ def test_a_bucket_is_not_revived_by_a_disk_that_was_wiped() -> None:
 
 
 def test_a_participant_that_restarts_does_nothing_by_a_table_that_may_be_old() -> None:
-    cluster = formed(3)
+    cluster = Cluster(Settings(consensus=Consensus(compact_entries=4, keep_entries=2)))
+    cluster.add("a", "b", "c")
+    cluster.found(4, participants=3)
+    cluster.steady()
     cluster.crash("b")
     cluster.cut("b")
     cluster.start("b")
+    assert cluster.core("b").distributor.buckets  # it has a table, and is in it
     cluster.run(2)
     assert cluster.core("b").here.member is None
     assert not cluster.core("b").copies.running
+    cluster.heal()
+    cluster.until(lambda: cluster.core("b").here.member is not None)
 
 
 def test_everything_comes_back_after_a_power_cut() -> None:
