@@ -51,8 +51,19 @@ def test_without_a_majority_nothing_is_known() -> None:
     assert not clock.known
     assert clock.tell(0, 0, NOON).cluster_us == 0
     clock.told("b", ClockTold(0, NOON, 0), "a", 0)
-    clock.measure("a", ["a", "b", "c"], 0, NOON)
+    clock.measure("a", ["a", "b", "c"], 2 * SECOND, NOON)
     assert clock.known
+
+
+def test_who_does_not_know_the_time_waits_a_while_for_all_voters() -> None:
+    clock = ClusterClock("a", SECOND)
+    clock.measure("a", ["a", "b", "c"], 0, NOON)
+    clock.told("c", ClockTold(0, NOON - DAY, 0), "a", 0)
+    clock.measure("a", ["a", "b", "c"], 100_000, NOON)
+    assert not clock.known
+    clock.told("b", ClockTold(100_000, NOON + 100_000, 0), "a", 100_000)
+    clock.measure("a", ["a", "b", "c"], 100_000, NOON + 100_000)
+    assert clock.wall_us(100_000, NOON + 100_000) == NOON + 100_000
 
 
 def test_an_answer_that_took_too_long_says_nothing() -> None:

@@ -18,6 +18,8 @@ TOLERANCE_US: Final = 250_000
 """With what is off besides this keeps every stamp within a second of the median."""
 UNKNOWN_US: Final = 100_000
 """So often it is asked for as long as it is not known."""
+PATIENCE: Final = 2
+"""So many times of asking a new leader that does not know the time waits for all voters."""
 FRESH: Final = 3
 """So many times of asking an answer is good for."""
 
@@ -32,6 +34,8 @@ class ClusterClock:
         """Each one's clock less our steady one, and when that was."""
         self._measured_us: int | None = None
         """When we last knew the median ourselves."""
+        self._led_us: int | None = None
+        """Since when we lead."""
 
     @property
     def known(self) -> bool:
@@ -55,15 +59,18 @@ class ClusterClock:
             self._offset_us = told.cluster_us + rtt_us // 2 - now_us
 
     def measure(self, leader: str, voters: Sequence[str], now_us: int, wall_us: int) -> None:
-        """If we lead, and have heard a majority of the voters lately, the median is known."""
+        """If we lead, and have heard a majority of the voters lately, the median is known. Who has no idea of the time
+        yet waits a while for all of them: of two clocks nobody can say which one is wrong."""
         if leader != self._node:
-            self._measured_us = None
+            self._measured_us = self._led_us = None
             return
+        self._led_us = now_us if self._led_us is None else self._led_us
         heard = [self._voters[voter] for voter in voters if voter in self._voters and voter != self._node]
         known = [offset_us for offset_us, at_us in heard if now_us - at_us <= FRESH * self._ask_us]
         if self._node in voters:
             known.append(wall_us - now_us)
-        if 2 * len(known) > len(voters):
+        patient = not self.known and now_us - self._led_us < PATIENCE * self._ask_us
+        if 2 * len(known) > len(voters) and (len(known) == len(voters) or not patient):
             known.sort()
             middle = known[(len(known) - 1) // 2 : len(known) // 2 + 1]
             before_us = self._offset_us
