@@ -1,6 +1,6 @@
 """The kinds of worlds that seeds are run in."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -9,11 +9,15 @@ from sim import run as bucket
 from sim.atomic import coverage as atomic_coverage
 from sim.atomic import plan as atomic_plan
 from sim.atomic import run as atomic
+from sim.cluster import coverage as cluster_coverage
+from sim.cluster import plan as cluster_plan
+from sim.cluster import run as cluster
 from sim.run import Result
 from sim.world import coverage, plan
 
 BUCKET: Final = "bucket"
 ATOMIC: Final = "atomic"
+CLUSTER: Final = "cluster"
 
 
 class Kind(Struct, frozen=True):
@@ -27,6 +31,8 @@ class Kind(Struct, frozen=True):
     """What has to happen often in a seed that counts."""
     option: str
     """With which the command line asks for it, and a blank behind it."""
+    summary: Callable[[Sequence[Result]], Iterable[str]] = lambda _: ()
+    """What there is to say of all results together, besides."""
 
 
 KINDS: Final = {
@@ -37,5 +43,13 @@ KINDS: Final = {
         atomic_coverage.REQUIRED,
         "settled proposals",
         f"--world {ATOMIC} ",
+    ),
+    CLUSTER: Kind(
+        cluster.run,
+        lambda seed: cluster_plan.plan(seed).faults,
+        cluster_coverage.REQUIRED,
+        "acknowledged submissions",
+        f"--world {CLUSTER} ",
+        cluster.summary,
     ),
 }

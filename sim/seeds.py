@@ -5,6 +5,7 @@
     python -m sim.seeds --seed 47 --shrink      find the faults that matter, and show what happened
     python -m sim.seeds --seed 47 --faults 3,9  only these faults of it, with everything that happened
     python -m sim.seeds --world atomic ...      the same for the atomic log, instead of a bucket
+    python -m sim.seeds --world cluster ...     the same for whole clusters
 
 A seed counts if it had enough submissions acknowledged (or proposals settled), enough faults that took effect, and
 enough virtual time. Every 500 that count must have seen everything that the coverage asks for.
@@ -94,6 +95,7 @@ class Tally:
                 ("virtual seconds", [result.virtual_us // 1_000_000 for result in self.results]),
             ):
                 yield f"  median {name}: {median(numbers):g}"
+        yield from self.kind.summary(self.results)
         for what, number in sorted(self.totals.items()):
             yield f"  {number:9} {what}"
         yield from self.missing
