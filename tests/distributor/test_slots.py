@@ -158,3 +158,41 @@ def test_a_founder_waits_for_as_many_as_it_was_told() -> None:
     assert cluster.standing(id) == "done"
     cluster.settle()
     assert whole(cluster) and cluster.moves == 0
+
+
+def test_one_who_comes_back_gets_its_share_of_leads_and_nothing_else_moves() -> None:
+    cluster = company(names(12), 128)
+    before = [sorted(cluster.nodes(number)) for number in range(128)]
+    cluster.depart("n05")
+    cluster.settle()
+    cluster.arrive("n05")
+    cluster.settle()
+    assert [sorted(cluster.nodes(number)) for number in range(128)] == before and whole(cluster)
+    assert cluster.moves < 32 + 4 * 11, "32 copies, and not much more than the leads that were its own"
+
+
+def test_what_is_thinned_out_is_not_moved_about_between_zones() -> None:
+    cluster = Company()
+    for number in range(8):
+        cluster.arrive(f"n{number}", zone="abc"[number % 3])
+    cluster.found(64)
+    cluster.settle()
+    before = [sorted(cluster.nodes(number)) for number in range(64)]
+    cluster.depart("n3")
+    cluster.settle()
+    cluster.arrive("n3", zone="a")
+    cluster.settle()
+    assert [sorted(cluster.nodes(number)) for number in range(64)] == before
+
+
+def test_a_drain_elsewhere_does_not_hide_that_somebody_is_missed() -> None:
+    cluster = company(names(3), 8)
+    cluster.depart("n03")
+    cluster.settle()
+    cluster.order(Drain("n02"))
+    cluster.settle()
+    assert cluster.loads() == {"n01": 8}
+    assert [(each.copies, each.wanted) for each in cluster.distributor.thinned()] == [(1, 2)] * 8
+    cluster.arrive("n03")
+    cluster.settle()
+    assert cluster.loads() == {"n01": 8, "n03": 8} and whole(cluster)

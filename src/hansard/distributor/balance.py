@@ -62,15 +62,16 @@ class Exchanges:
         """Many buckets have the same row."""
         self._reach = [0] * len(arrangement.load)
         for number in numbers:
-            self.offer(number)
+            self._offers.setdefault(arrangement.rows[number], []).append(number)
+        for row in self._offers:
+            self._extend(row)
 
     def offer(self, number: int) -> None:
         row = self.arrangement.rows[number]
-        numbers = self._offers.get(row)
-        if numbers is not None:
-            numbers.append(number)
-            return
-        self._offers[row] = [number]
+        self._offers.setdefault(row, []).append(number)
+        self._extend(row)
+
+    def _extend(self, row: Row) -> None:
         for giver in self.givers(row):
             self._reach[giver] |= self.takers(row, giver)
 

@@ -109,9 +109,11 @@ class Distributor(Records):
         """Vacancies that are filled, or have no place any more, are none; and places that nobody needs any more go. How
         many copies are wanted may follow from those that are left, so it is done until nothing goes."""
         while True:
-            wanted = self.wanted
+            wanted, waiting = self.wanted, self.slots.waiting
             for number, bucket in enumerate(self.buckets):
-                if bucket.vacant:
+                if bucket.vacant and (
+                    len(bucket.copies) + len(bucket.vacant) > wanted or not waiting.issuperset(bucket.vacant)
+                ):
                     self.put(number, replace(bucket, vacant=self._vacant(bucket, wanted)))
             slots = len(self.slots)
             if any(slot.holder is None or self.slots.leaving(slot.number) for slot in self.slots):
@@ -121,12 +123,15 @@ class Distributor(Records):
                 return
 
     def _vacant(self, bucket: Bucket, wanted: int) -> tuple[int, ...]:
-        standing = [number for number in bucket.vacant if number in self.slots and not self.slots.leaving(number)]
+        """What is missed in a bucket. A copy that is to go does not stand for one that is missed."""
+        slots = self.slots
+        standing = [number for number in bucket.vacant if number in slots and not slots.leaving(number)]
         if bucket.state is State.LOST:
             return tuple(standing)
         steady = bucket.state is State.STEADY
-        missing = [number for number in standing if not (steady and self.slots[number].holder in bucket.full)]
-        there = [member for member in bucket.copies if self.slots.of(member) not in missing]
+        missing = [number for number in standing if not (steady and slots[number].holder in bucket.full)]
+        places = [slots.of(member) for member in bucket.copies if member.node not in slots.drained]
+        there = [number for number in places if number not in missing]
         return tuple(missing[: max(0, wanted - len(there))])
 
     def _place(self) -> None:

@@ -184,13 +184,21 @@ class _Planner:
 
     # What would be better.
 
+    def _loose(self) -> list[int]:
+        """Those that rebalancing may touch."""
+        return [number for number, bucket in self._free.items() if not bucket.pinned]
+
+    def _whole(self) -> list[int]:
+        """Those of them that miss nothing: where the others should be shows when somebody has the vacant place."""
+        return [number for number in self._loose() if number not in self._missing]
+
     def spread(self) -> None:
         """Over as many zones as there are."""
         if not self.ring.zoned:
             return
         rows, zones = self._arrangement.rows, self.ring.zones
         narrow = {row: self.ring.spread(row) < min(len(row), zones) for row in dict.fromkeys(rows.values())}
-        for number in [n for n, bucket in self._free.items() if narrow[rows[n]] and not bucket.pinned][: self._room]:
+        for number in [number for number in self._whole() if narrow[rows[number]]][: self._room]:
             self._begin(number, self._exchanged_for_zone(rows[number]))
 
     def _exchanged_for_zone(self, row: Row) -> Row:
@@ -202,18 +210,22 @@ class _Planner:
         return kept if gone != row[0] else led_by(kept, self._arrangement.leader_of(kept))
 
     def balance(self) -> None:
-        """Leads are looked at only when the copies are where they should be: moving those may be enough. For the same
-        reason nothing goes over others as long as something is under way: what cannot give now may give then."""
+        """Leads are looked at only when the copies are where they should be: moving those may be enough."""
         if not self._room or not self.ring.eligible:
             return
-        self._exchange(self._arrangement.load, Memberships)
+        self._exchange(Memberships, self._arrangement.load, self._whole())
         if not self.moves and not any(bucket.newcomers for bucket in self._moving):
-            self._exchange(self._arrangement.lead, Leads)
+            self._exchange(Leads, self._arrangement.lead, self._loose())
 
-    def _exchange(self, load: list[int], kind: type[Exchanges]) -> None:
+    def _exchange(self, kind: type[Exchanges], load: list[int], numbers: list[int]) -> None:
+        """Nothing goes over others as long as something is under way, because what cannot give now may give then; nor
+        as long as somebody is missed: leads would go all around the ring, and back again when it comes."""
         loads = [load[place] for place in self.ring.eligible]
         if max(loads) - min(loads) <= 1:
             return
-        exchanges = kind(self._arrangement, [n for n, bucket in self._free.items() if not bucket.pinned])
-        while self._room and (exchange := exchanges.next(far=not self._moving and not self.moves)) is not None:
+        exchanges = kind(self._arrangement, numbers)
+        while self._room:
+            exchange = exchanges.next(far=not (self._moving or self.moves or self._missing))
+            if exchange is None:
+                return
             self._begin(*exchange)

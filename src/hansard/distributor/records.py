@@ -80,7 +80,8 @@ class Records:
 
     def restore(self, image: bytes) -> None:
         self._set(msgspec.msgpack.decode(image, type=Image) if image else NOTHING)
-        self.touched = dict.fromkeys(range(len(self.buckets)))
+        self.touched.clear()
+        self.touched.update(dict.fromkeys(range(len(self.buckets))))
 
     @property
     def hash(self) -> int:
@@ -99,7 +100,7 @@ class Records:
         """The first buckets, without anything."""
         assert not self.buckets
         self.buckets = [Bucket() for _ in range(count)]
-        self.touched = dict.fromkeys(range(count))
+        self.touched.update(dict.fromkeys(range(count)))
         self._changed = True
 
     def count_version(self) -> None:

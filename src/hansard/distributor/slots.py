@@ -89,6 +89,11 @@ class Slots:
         return sum([slot.node not in self.drained for slot in self])
 
     @property
+    def waiting(self) -> frozenset[int]:
+        """Those that nobody has."""
+        return frozenset([slot.number for slot in self if slot.holder is None])
+
+    @property
     def spares(self) -> list[Member]:
         """Who is there without a slot, and may get one, in the order of arrival."""
         return [member for member in self._present if member not in self._of and member.node not in self.drained]
