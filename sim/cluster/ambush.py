@@ -72,6 +72,7 @@ class Ambush:
             for copy in node.core.copies.running.values():
                 leading = copy.phaser.leading if copy.phaser is not None else None
                 if leading is not None and leading.phase is Phase.REPORTING and not node.paused:
+                    self.world.coverage.counts["opening leader crashed"] += 1
                     return self.nemesis.crash([cast("LogParticipant", node)], fault.length_us)
         return False
 

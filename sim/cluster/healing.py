@@ -111,7 +111,10 @@ def _table(table: Distributor) -> list[str]:
 
 
 def _unbalanced(table: Distributor) -> list[str]:
-    """Over those who may have buckets. With zones there may be no better way than an unequal one."""
+    """Over those who may have buckets, when all places are taken: nothing else is moved while one waits for somebody.
+    With zones there may be no better way than an unequal one."""
+    if any(record.vacant for record in table.buckets):
+        return []
     zones = {table.slots.zone(slot.holder) for slot in table.slots.eligible if slot.holder is not None}
     if len(zones) > 1:
         return [

@@ -236,7 +236,7 @@ def _faults(random: Random, lease_us: int) -> tuple[Fault, ...]:
         kinds = [*MOVING, random.choice(KINDS)]
     elif draw < 0.5:
         kinds = [*LOSING, random.choice(KINDS)]
-    busy_us = random.choice((800_000, 1_500_000, 3_000_000))
+    busy_us = random.choice((1_000_000, 2_000_000, 3_000_000))
     faults: list[Fault] = []
     at_us = 2_500_000 + int(random.random() * busy_us)
     while at_us < FAULTED_US:

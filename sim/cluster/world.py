@@ -129,7 +129,7 @@ class World:
         self.begin()
         self.clock.run_until(FAULTED_US)
         healing.heal(self)
-        self.clock.run_until(FAULTED_US + 2 * STEP_US)
+        self.clock.run_until(FAULTED_US + 6 * STEP_US)
         self.producing = False
         for client in self.clients:
             client.producing = False
@@ -142,7 +142,7 @@ class World:
                 raise Violation("everything moves again", "; ".join([*unsettled, *map(describe, self.nodes)]))
             healing.release(self)
             self.clock.run_until(self.clock.now_us + STEP_US)
-        if any([node.core is not None and node.core.router.count for node in self.nodes]):
+        if any(node.core is not None and node.core.router.count for node in self.nodes):
             self.clock.run_until(self.clock.now_us + 2 * max(DEADLINES_US))  # attempts that nobody waits for any more
         self.finish()
 
@@ -273,6 +273,7 @@ class World:
         if (copy.process, copy.generation) != (node.process, running.generation):
             copy.process, copy.generation, copy.shown = node.process, running.generation, 0
             copy.name = running.phaser.me
+            self.coverage.loaded(copy)
             for one in bucket.oracles:
                 one.started(copy.cast)
         for oracle in self.oracles:
