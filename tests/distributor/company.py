@@ -6,6 +6,7 @@ government without having all of them has lost something, and the test fails.
 """
 
 from collections.abc import Iterable
+from copy import copy
 
 from msgspec import Struct
 
@@ -50,6 +51,17 @@ class Company:
             old = before.buckets[number] if number < len(before.buckets) else Bucket()
             self.moves += self.distributor.buckets[number].goal not in ((), old.goal)
         self.distributor.touched.clear()
+
+    def clone(self) -> "Company":
+        """One that goes another way from here."""
+        other = Company()
+        other.distributor.restore(self.distributor.image())
+        other.distributor.touched.clear()
+        other.incarnations = dict(self.incarnations)
+        other.disks = {node: {n: copy(stored) for n, stored in disk.items()} for node, disk in self.disks.items()}
+        other.acknowledged, other.ready = dict(self.acknowledged), dict(self.ready)
+        other.orders = self.orders
+        return other
 
     # Coming and going.
 
