@@ -99,7 +99,7 @@ def times() -> list[Row]:
             middle, high, most = median(seconds), seconds[len(seconds) * 99 // 100], seconds[-1]
             measured = f"{middle * 1e3:.2f} ms, p99 {high * 1e3:.2f} ms, max {most * 1e3:.2f} ms"
             claim = f"applying one {kind}{where}: median"
-            rows.append(Row(claim, measured, f"{TARGET_MS:.0f} ms", middle * 1e3 < TARGET_MS))
+            rows.append(Row(claim, measured, f"p99 {TARGET_MS:.0f} ms", high * 1e3 < TARGET_MS))
         rows.append(Row(f"placing all buckets{where}", f"{max(founding) * 1e3:.0f} ms", NO_TARGET, ok=True))
     return rows
 

@@ -3,6 +3,7 @@
 A row is the places of a bucket's copies, the leader's first.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 
 from .ring import Ring
@@ -17,6 +18,13 @@ class Arrangement:
         self.load = [0] * len(ring)
         """Copies at each place, and those that are missed there."""
         self.lead = [0] * len(ring)
+
+    def count(self) -> None:
+        """All rows, which were not put there one by one: many are the same, and there may be thousands."""
+        for row, times in Counter(self.rows.values()).items():
+            for place in row:
+                self.load[place] += times
+            self.lead[row[0]] += times
 
     def put(self, number: int, row: Row) -> None:
         """Instead of what was there, or for the first time."""

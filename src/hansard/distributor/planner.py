@@ -53,34 +53,36 @@ class _Planner:
         self._moving = [bucket for bucket in buckets if bucket.goal]
 
     def _look(self, buckets: Sequence[Bucket]) -> None:
-        of, places, load, lead = self.ring.of, self.ring.places, self._arrangement.load, self._arrangement.lead
+        place_of, places, load = self.ring.of, self.ring.places, self._arrangement.load
+        known: dict[tuple[Member, ...], Row] = {}  # many have the same copies
         rows, free, wanted, shape = self._arrangement.rows, self._free, self._wanted, self._settings.shape
         for number, bucket in enumerate(buckets):
-            leader = bucket.leader
+            leader, goal = bucket.leader, bucket.goal
             row: Row = ()
             if leader is not None:
-                steady = bucket.opened == bucket.epoch and not bucket.goal
-                copies = bucket.full if steady else bucket.copies
-                chief = of[leader if steady else copies[0] if bucket.goal else leader]
-                row = tuple([of[member] for member in copies])
-                row = row if row[0] == chief else led_by(row, chief)
-                for place in row:
-                    load[place] += 1
-                lead[chief] += 1
+                copies = goal or (bucket.full if bucket.opened == bucket.epoch else bucket.members)
+                row = known.get(copies, ())
+                if not row:
+                    row = known[copies] = tuple([place_of[member] for member in copies])
+                if not goal and copies[0] != leader:
+                    row = led_by(row, place_of[leader])
                 rows[number] = row
-                if steady:
+                if goal:
+                    pass
+                elif bucket.opened == bucket.epoch:
                     free[number] = bucket
                     if len(row) + len(bucket.vacant) != wanted and not bucket.pinned:
                         self._odd.append(number)
                     if bucket.shape is not shape:
                         self._outdated.append(number)
-                elif not bucket.goal:
+                else:
                     self.recovering = True
             if bucket.vacant:
                 missing = [places[slot] for slot in bucket.vacant if places[slot] not in row]
                 for place in missing:
                     load[place] += 1
                 self._missing[number] = missing
+        self._arrangement.count()
 
     def _begin(self, number: int, row: Row) -> None:
         assert self._room > 0
