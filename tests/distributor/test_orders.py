@@ -146,6 +146,26 @@ def test_a_bucket_moved_by_hand_stays_there_until_it_is_released() -> None:
     assert len(cluster.nodes(3)) == 3 and cluster.balanced()
 
 
+def test_a_pinned_bucket_has_as_many_copies_as_it_was_given_and_the_shape_of_all() -> None:
+    cluster = company(names(5), 8, 2)
+    cluster.order(Move(3, ("n02", "n04", "n05")))
+    cluster.settle()
+    cluster.order(Configure(replication=1, shape=Shape.CHAIN))
+    cluster.settle()
+    assert cluster.nodes(3) == ["n02", "n04", "n05"] and cluster.distributor.buckets[3].shape is Shape.CHAIN
+    assert all(len(cluster.nodes(number)) == 1 for number in range(8) if number != 3)
+
+
+def test_a_pinned_bucket_is_drained_like_all_others() -> None:
+    cluster = company(names(5), 8, 2)
+    cluster.order(Move(3, ("n02", "n04", "n05")))
+    cluster.settle()
+    id = cluster.order(Drain("n02"))
+    cluster.settle()
+    assert cluster.standing(id) is DONE and "n02" not in cluster.nodes(3) and len(cluster.nodes(3)) == 3
+    assert "n04" in cluster.nodes(3) and "n05" in cluster.nodes(3)
+
+
 def test_all_to_one_and_back() -> None:
     cluster = company(names(4), 8, 2, moves_max=3)
     ids = [cluster.order(Move(number, ("n01",))) for number in range(8)]

@@ -145,6 +145,13 @@ def test_there_are_no_more_places_than_copies_to_put_there() -> None:
     assert whole(cluster)
 
 
+def test_founding_takes_one_entry_and_one_for_each_participant() -> None:
+    cluster = Company()
+    cluster.arrive("a", "b", "c")
+    cluster.found(1024, participants=3)
+    assert cluster.settle() == 3 and whole(cluster)
+
+
 def test_a_founder_waits_for_as_many_as_it_was_told() -> None:
     cluster = Company()
     cluster.arrive("a")
