@@ -90,9 +90,9 @@ class Disk:
             case Drop(bucket=bucket):
                 self.pending.append(Operation(self.number, bucket, (), True, None))
                 self.part(bucket).current.clear()
-            case Load(bucket=bucket):
+            case Load(bucket=bucket, generation=generation):
                 recovered = self.part(bucket).recover()
-                self.pending.append(Operation(self.number, bucket, (), False, Loaded(bucket, recovered)))
+                self.pending.append(Operation(self.number, bucket, (), False, Loaded(bucket, generation, recovered)))
 
     def sync(self, number: int) -> list[Event]:
         """Everything up to this operation is on disk; what there is to say of it."""

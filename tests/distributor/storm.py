@@ -9,7 +9,7 @@ from hansard.distributor.command import (
     Drain,
     Grant,
     Move,
-    Name,
+    Names,
     Order,
     Pause,
     Release,
@@ -87,7 +87,7 @@ class Storm:
             case "ask" if company.here:
                 node = random.choice(company.here)
                 company.propose(Grant(random.randrange(100), random.randint(1, 9)), node)
-                company.propose(Name(f"name {random.randrange(5)}", random.randrange(1 << 50)), node)
+                company.propose(Names((f"name {random.randrange(5)}",), random.randrange(1 << 50)), node)
             case _:
                 pass
 

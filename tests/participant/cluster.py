@@ -271,7 +271,7 @@ class Cluster:
             case Persist():
                 self._persist(node, effect)
             case Load():
-                self._after(2 * SYNC_US, lambda: self._load(node, process, effect.bucket))
+                self._after(2 * SYNC_US, lambda: self._load(node, process, effect))
             case Drop():
                 node.vaults.pop(effect.bucket, None)
             case Fetch():
@@ -320,6 +320,6 @@ class Cluster:
             node.vaults[persist.part].sync(persist.ticket)
         self._come(node, Persisted(persist.part, persist.generation, persist.ticket))
 
-    def _load(self, node: Node, process: int, bucket: int) -> None:
-        vault = node.vaults.setdefault(bucket, ModelVault())
-        self._still(node, process, Loaded(bucket, vault.recover()))
+    def _load(self, node: Node, process: int, load: Load) -> None:
+        vault = node.vaults.setdefault(load.bucket, ModelVault())
+        self._still(node, process, Loaded(load.bucket, load.generation, vault.recover()))

@@ -66,12 +66,14 @@ def test_who_does_not_know_the_time_waits_a_while_for_all_voters() -> None:
     assert clock.wall_us(100_000, NOON + 100_000) == NOON + 100_000
 
 
-def test_an_answer_that_took_too_long_says_nothing() -> None:
+def test_an_answer_that_took_too_long_counts_only_if_nothing_is_known() -> None:
     clock = ClusterClock("b", SECOND)
-    clock.told("a", ClockTold(0, NOON, NOON), "a", RTT_US_MAX + 1)
-    assert not clock.known
+    clock.told("a", ClockTold(0, NOON, NOON), "a", 10 * SECOND)
+    assert clock.wall_us(10 * SECOND, NOON + DAY) == NOON + 5 * SECOND + TOLERANCE_US
+    clock.told("a", ClockTold(0, NOON + DAY, NOON + DAY), "a", RTT_US_MAX + 1)
+    assert clock.wall_us(10 * SECOND, NOON + DAY) == NOON + 5 * SECOND + TOLERANCE_US
     clock.told("a", ClockTold(0, NOON, NOON), "a", RTT_US_MAX)
-    assert clock.known
+    assert clock.wall_us(0, NOON + DAY) == NOON - RTT_US_MAX // 2 + TOLERANCE_US
 
 
 def test_only_the_leader_is_believed() -> None:

@@ -7,14 +7,14 @@ from tests.participant.cluster import SECOND, Cluster
 from tests.participant.test_government import formed
 
 
-def connect(cluster: Cluster, at: str, name: str = "", seconds: float = 5) -> int:
+def connect(cluster: Cluster, at: str, name: str = "", seconds: float = 5, broken: int = 0) -> int:
     id = cluster.next_id()
-    cluster.happen(at, Connect(id, cluster.now_us + int(seconds * SECOND), name))
+    cluster.happen(at, Connect(id, cluster.now_us + int(seconds * SECOND), name, broken))
     return id
 
 
-def connection(cluster: Cluster, at: str, name: str = "") -> int:
-    id = connect(cluster, at, name)
+def connection(cluster: Cluster, at: str, name: str = "", broken: int = 0) -> int:
+    id = connect(cluster, at, name, broken=broken)
     cluster.until(lambda: id in cluster.connections)
     return cluster.connections[id].connection
 

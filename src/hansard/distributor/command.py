@@ -40,12 +40,14 @@ class Grant(Struct, frozen=True, tag="grant"):
     count: int
 
 
-class Name(Struct, frozen=True, tag="name"):
-    """The connection number of this name: the same one until it expires, and from here on again."""
+class Names(Struct, frozen=True, tag="names"):
+    """A connection number for each name: the same one until it expires, and from here on again."""
 
-    name: str
+    names: tuple[str, ...]
     wall_us: int
     """The proposer's idea of the cluster's time."""
+    broken: tuple[int, ...] = ()
+    """Numbers that some of these names had, and that a bucket has forgotten: they get others."""
 
 
 # Orders: what operators want. Each has an id, so that it is carried out once, and its status can be asked for.
@@ -109,7 +111,7 @@ class Order(Struct, frozen=True, tag="order"):
     wish: Wish
 
 
-Command = Reports | Grant | Name | Order
+Command = Reports | Grant | Names | Order
 
 
 def encode(command: Command) -> bytes:
@@ -121,5 +123,5 @@ def decode(content: bytes) -> Command | None:
     try:
         command: Command = msgspec.msgpack.decode(content, type=Command)
         return command
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, ValueError):  # the latter where bytes are no text
         return None

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from .command import Grant, Name
+from .command import Grant, Names
 from .member import Member, Node
 
 NAMES_MAX: Final = 200_000
@@ -68,19 +68,23 @@ class Connections:
         """It has departed: what is left of its range is of no use to anybody."""
         self.ranges.pop(member.node, None)
 
-    def name(self, name: Name, memory_us: int) -> None:
+    def name(self, names: Names, memory_us: int) -> None:
         """Nothing comes of a name when there are too many: whoever asked does not find it."""
-        self.wall_us = max(self.wall_us, name.wall_us)
+        self.wall_us = max(self.wall_us, names.wall_us)
         self._expire(memory_us)
-        known = self.names.get(name.name)
-        if known is None:
-            if len(self.names) >= NAMES_MAX or not 0 < len(name.name.encode()) <= NAME_BYTES_MAX:
-                return
-            known = Named(self.next, 0)
-            self.next += 1
-            self._name_of[known.connection] = name.name
-        self.names[name.name] = Named(known.connection, self.wall_us)
-        self.names.move_to_end(name.name)
+        for name in names.names:
+            known = self.names.get(name)
+            if known is not None and known.connection in names.broken:
+                del self.names[name], self._name_of[known.connection]
+                known = None
+            if known is None:
+                if len(self.names) >= NAMES_MAX or not 0 < len(name.encode()) <= NAME_BYTES_MAX:
+                    continue
+                known = Named(self.next, 0)
+                self.next += 1
+                self._name_of[known.connection] = name
+            self.names[name] = Named(known.connection, self.wall_us)
+            self.names.move_to_end(name)
 
     def _expire(self, memory_us: int) -> None:
         while self.names:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from . import transition, wishes
 from .bucket import Bucket, State
-from .command import Achievement, Grant, Name, Order, Report, Reports
+from .command import Achievement, Grant, Names, Order, Report, Reports
 from .fact import Arrived, Copy, Departed, Fact, Moved, Proposed, Upgraded
 from .member import Member
 from .placement import fresh
@@ -46,7 +46,10 @@ class Distributor(Records):
             if copy.intact and 0 <= copy.bucket < len(self.buckets):
                 bucket = self.buckets[copy.bucket]
                 if suffices(copy, bucket) and member not in bucket.returned:
-                    self.put(copy.bucket, replace(bucket, returned=(*bucket.returned, member)))
+                    # Where the log was made anew from an older copy, disks may know later epochs than it does.
+                    epoch = max(bucket.epoch, copy.counted) if bucket.leader is None else bucket.epoch
+                    returned = (*bucket.returned, member)
+                    self.put(copy.bucket, replace(bucket, epoch=epoch, returned=returned))
 
     def _departed(self, member: Member) -> None:
         if member not in self.slots.present:
@@ -69,7 +72,7 @@ class Distributor(Records):
             case Grant():
                 self.connections.grant(member, command)
                 return False
-            case Name():
+            case Names():
                 self.connections.name(command, self.settings.memory_us)
                 return False
             case Order():
@@ -102,6 +105,8 @@ class Distributor(Records):
         self.slots.fill()
         self._place()
         self._grow()
+        if wishes.waiting(self):  # they take room, and what is missing comes first
+            self._begin_moves(missing_only=True)
         wishes.follow(self)
         self._begin_moves()
 
@@ -164,11 +169,12 @@ class Distributor(Records):
                 return
             self.slots.grow(spares[0])
 
-    def _begin_moves(self) -> None:
-        room = self.room
+    def _begin_moves(self, *, missing_only: bool = False) -> None:
+        room, settings = self.room, self.settings
         if room > 0 and self.buckets:
-            for number, goal in plan(self.buckets, self.slots, self.settings, room, paused=self.paused):
-                self.put(number, transition.moved(self.buckets[number], goal, self.settings.shape))
+            moves = plan(self.buckets, self.slots, settings, room, paused=self.paused, missing_only=missing_only)
+            for number, goal in moves:
+                self.put(number, transition.moved(self.buckets[number], goal, settings.shape))
 
 
 def suffices(copy: Copy, bucket: Bucket) -> bool:

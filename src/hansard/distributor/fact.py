@@ -28,7 +28,7 @@ def encode(copies: tuple[Copy, ...]) -> bytes:
 def decode(inventory: bytes) -> tuple[Copy, ...]:
     try:
         return msgspec.msgpack.decode(inventory, type=tuple[Copy, ...]) if inventory else ()
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, ValueError):
         return ()
 
 

@@ -14,20 +14,30 @@ from .ring import Ring, as_set
 from .settings import Settings
 from .slots import Slots
 
+Move = tuple[int, tuple[Member, ...]]
+"""A bucket, and the members that it shall have, the leader first."""
+
 
 def plan(
-    buckets: Sequence[Bucket], slots: Slots, settings: Settings, room: int, *, paused: bool
-) -> list[tuple[int, tuple[Member, ...]]]:
-    """At most so many moves, as the bucket and the members that it shall have, the leader first."""
+    buckets: Sequence[Bucket],
+    slots: Slots,
+    settings: Settings,
+    room: int,
+    *,
+    paused: bool = False,
+    missing_only: bool = False,
+) -> list[Move]:
+    """At most so many moves."""
     planner = _Planner(buckets, slots, settings, room)
     planner.refill()
     planner.add()
-    planner.drain()
-    planner.contract()
-    planner.reshape()
-    if not paused and not planner.recovering:
-        planner.spread()
-        planner.balance()
+    if not missing_only:
+        planner.drain()
+        planner.contract()
+        planner.reshape()
+        if not paused and not planner.recovering:
+            planner.spread()
+            planner.balance()
     return [(number, planner.ring.members(row)) for number, row in planner.moves]
 
 

@@ -65,6 +65,12 @@ def expanded(bucket: Bucket, epoch: int) -> Bucket:
     return appointed(grown, goal[0], goal, (), goal)
 
 
+def recalled(bucket: Bucket) -> Bucket:
+    """The newcomers are not wanted any more, or do not get on. Before they count that is as if they had departed."""
+    assert bucket.state is State.EXPANDING and bucket.leader is not None
+    return appointed(bucket, bucket.leader, bucket.kept)
+
+
 def departed(bucket: Bucket, gone: Member, slot: int | None, living: Container[Member]) -> Bucket:
     """`slot` is the place that waits for a successor; None if there is none."""
     returned = tuple([member for member in bucket.returned if member != gone])

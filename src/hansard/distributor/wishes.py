@@ -53,7 +53,7 @@ def _begin(records: Records, order: Order) -> str:
 
 
 def _found(records: Records, found: Found) -> str:
-    if records.founding is not None or records.buckets:
+    if records.buckets:
         return "this cluster has its buckets already"
     if found.buckets.bit_count() != 1 or not 1 <= found.buckets <= BUCKETS_MAX:
         return f"the number of buckets must be a power of two up to {BUCKETS_MAX}, not {found.buckets}"
@@ -69,6 +69,9 @@ def _drain(records: Records, drain: Drain) -> str:
     if records.slots.member(drain.node) is None and not any(slot.node == drain.node for slot in records.slots):
         return f"there is no participant {drain.node}"
     records.slots.drain(drain.node)
+    for number, bucket in enumerate(records.buckets):
+        if bucket.state is State.EXPANDING and any(member.node == drain.node for member in bucket.newcomers):
+            records.put(number, transition.recalled(bucket))
     return ""
 
 
@@ -100,7 +103,9 @@ def _release(records: Records, number: int) -> str:
     for id, wish in records.orders.running.items():
         if isinstance(wish, Move) and wish.bucket == number:
             records.orders.note(id, wish, Standing.DROPPED, RELEASED)
-    records.put(number, replace(records.buckets[number], pinned=False))
+    bucket = replace(records.buckets[number], pinned=False)
+    dropped = records.buckets[number].pinned and bucket.state is State.EXPANDING
+    records.put(number, transition.recalled(bucket) if dropped else bucket)
     return ""
 
 
@@ -115,21 +120,29 @@ def _configure(records: Records, configure: Configure) -> str:
 # Following those that take their time.
 
 
+def waiting(records: Records) -> bool:
+    """Whether a move by hand may be begun."""
+    return any(isinstance(wish, Move) for wish in records.orders.running.values())
+
+
 def follow(records: Records) -> None:
     running = records.orders.running
     latest = {wish.bucket: id for id, wish in running.items() if isinstance(wish, Move)}
+    room = records.room if latest else 0
     for id, wish in running.items():
         match wish:
             case Found():
                 if records.founding is None:
                     records.orders.note(id, wish, Standing.DONE)
+                elif records.founding != wish:
+                    records.orders.note(id, wish, Standing.DROPPED, "another order to found came")
             case Drain():
                 _follow_drain(records, id, wish)
             case Move():
                 if latest[wish.bucket] != id:
                     records.orders.note(id, wish, Standing.DROPPED, "another order for this bucket came")
                 else:
-                    _follow_move(records, id, wish)
+                    room -= _follow_move(records, id, wish, room)
             case _:
                 assert_never(wish)
 
@@ -138,25 +151,36 @@ def _follow_drain(records: Records, id: str, drain: Drain) -> None:
     member = records.slots.member(drain.node)
     if drain.node not in records.slots.drained:
         records.orders.note(id, drain, Standing.DROPPED, "undrained")
-    elif member is None or not records.has_buckets(member):
+    elif (member is None or not records.has_buckets(member)) and not _missed(records, drain.node):
         records.orders.note(id, drain, Standing.DONE)
 
 
-def _follow_move(records: Records, id: str, move: Move) -> None:
+def _missed(records: Records, node: str) -> bool:
+    """Whether a bucket that is lost may need what is on its disk: whoever is drained may be thrown away."""
+    lost = [bucket for bucket in records.buckets if bucket.state is State.LOST]
+    return any(member.node == node for bucket in lost for member in bucket.full)
+
+
+def _follow_move(records: Records, id: str, move: Move, room: int) -> bool:
+    """Says whether it was begun, which takes room."""
     bucket = records.buckets[move.bucket]
     goal = _goal(records, move)
     if goal is None or bucket.state is State.LOST:
         records.orders.note(id, move, Standing.DROPPED, "a participant has departed, or is being drained")
+    elif bucket.state is State.EXPANDING and bucket.goal != goal:
+        records.put(move.bucket, transition.recalled(bucket))
     elif bucket.state is State.STEADY:
         if bucket.leader == goal[0] and sorted(bucket.full) == sorted(goal):
             records.put(move.bucket, replace(bucket, pinned=True))
             records.orders.note(id, move, Standing.DONE)
-        elif records.room > 0:
+        elif room > 0:
             for member in goal:
                 if records.slots.of(member) is None:
                     records.slots.grow(member)
             pinned = replace(bucket, pinned=True, vacant=())
             records.put(move.bucket, transition.moved(pinned, goal, records.settings.shape))
+            return True
+    return False
 
 
 def _goal(records: Records, move: Move) -> tuple[Member, ...] | None:

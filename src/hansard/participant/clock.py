@@ -4,8 +4,8 @@ Whoever leads the atomic log asks the voters for their time; everybody else asks
 it as a difference to its own steady clock, so that it goes on when nobody answers. A leader of a bucket stamps its
 changes with its own clock as long as that is near the cluster's, and with the nearest time that is otherwise.
 
-An answer that took long says little and does not count. So what is known here is off by half of `RTT_US_MAX`, twice,
-and by what this machine's clock drifts until the next answer.
+An answer that took long says little, and counts only if nothing better is known. So what is known is off by half of
+`RTT_US_MAX`, twice, and by what this machine's clock drifts until the next answer.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from typing import Final
 
 from .message import ClockTold
 
-RTT_US_MAX: Final = 200_000
+RTT_US_MAX: Final = 600_000
 TOLERANCE_US: Final = 250_000
 """With what is off besides this keeps every stamp within a second of the median."""
 UNKNOWN_US: Final = 100_000
@@ -52,7 +52,7 @@ class ClusterClock:
 
     def told(self, sender: str, told: ClockTold, leader: str, now_us: int) -> None:
         rtt_us = now_us - told.asked_us
-        if not 0 <= rtt_us <= RTT_US_MAX:
+        if rtt_us < 0 or (rtt_us > RTT_US_MAX and self.known):
             return
         self._voters[sender] = (told.wall_us + rtt_us // 2 - now_us, now_us)
         if told.cluster_us and sender == leader and leader != self._node:

@@ -3,7 +3,8 @@
 from collections import deque
 from typing import Final
 
-from hansard.distributor.command import Grant, Name
+from hansard.distributor.command import Grant, Names
+from hansard.distributor.connections import NAME_BYTES_MAX
 
 from .effect import AnswerConnect
 from .event import Connect
@@ -11,14 +12,16 @@ from .here import Here
 
 WAITING_MAX: Final = 20_000
 SESSION_BITS: Final = 32
+"""Of the number of a grant; what is above them says which process asks."""
+NAMES_AT_ONCE: Final = 1000
 RENEWALS: Final = 8
 """A name that is in use is asked for so many times in the time for which a bucket remembers it."""
 
 
 class Connecting:
-    def __init__(self, here: Here, session: int) -> None:
+    def __init__(self, here: Here) -> None:
         self._here = here
-        self._grant = session << SESSION_BITS
+        self._grant = here.process.session << SESSION_BITS
         """The number of the last grant that we have asked for."""
         self._granting = False
         self._asked_us = 0
@@ -26,55 +29,77 @@ class Connecting:
         self._until_us = 0
         self._waiting: deque[Connect] = deque()
         self._named: dict[str, list[Connect]] = {}
-        self._renew_from_us = 0
-        """The cluster's time."""
-        self._proposed: set[str] = set()
-        """Names that are on their way into the log."""
+        """Who waits for a name; nobody, where it is only to be kept."""
+        self._wanted: dict[str, None] = {}
+        """Names that are to be proposed."""
+        self._naming = False
+        """Some are on their way into the log."""
+        self._count = 0
+        """Of those who wait."""
+        self._wall_us = 0
+        """The cluster's time; 0 if it is not known."""
 
     def connect(self, connect: Connect) -> None:
-        if len(self._waiting) + sum(map(len, self._named.values())) >= WAITING_MAX:
-            self._answer(connect, 0)
-        elif connect.name:
-            self._named.setdefault(connect.name, []).append(connect)
+        length = len(connect.name.encode(errors="surrogatepass"))
+        if self._count >= WAITING_MAX or length > NAME_BYTES_MAX or length != len(connect.name.encode(errors="ignore")):
+            self._here.effects.append(AnswerConnect(connect.id, 0, self._here.retry_us()))
+            return
+        self._count += 1
+        if connect.name:
+            self._want(connect.name)
+            self._named[connect.name].append(connect)
         else:
             self._waiting.append(connect)
+
+    def _want(self, name: str) -> None:
+        if name not in self._named:
+            self._named[name] = []
+            self._wanted[name] = None
 
     def used(self, connection: int) -> None:
         """A client submits by this connection. A name in use is asked for again now and then, or it would expire while
         the buckets still know its series: whoever then asked for it would submit everything a second time."""
         connections = self._here.distributor.connections
         name = connections.name_of(connection)
-        if name and name not in self._named:
-            used_us = connections.names[name].used_us
-            if self._renew_from_us - used_us > self._here.distributor.settings.memory_us // RENEWALS:
-                self._named[name] = []
+        if name:
+            unused_us = self._wall_us - connections.names[name].used_us
+            if unused_us > self._here.distributor.settings.memory_us // RENEWALS:
+                self._want(name)
 
     def _answer(self, connect: Connect, connection: int) -> None:
+        self._count -= 1
         retry_us = 0 if connection else self._here.retry_us()
         self._here.effects.append(AnswerConnect(connect.id, connection, retry_us))
 
-    def wanted(self, wall_us: int | None) -> list[Grant | Name]:
+    def wanted(self, wall_us: int) -> list[Grant | Names]:
         """Give out what is there; what else it takes is to be proposed. Names have to wait while nobody knows what time
-        it is: a wrong one would make others expire."""
+        it is (0): a wrong one would make others expire."""
         here = self._here
-        self._renew_from_us = wall_us or 0
+        self._wall_us = wall_us
+        wished: list[Grant | Names] = []
+        if self._waiting:
+            self._give_out()
+            if self._waiting and not self._granting:
+                self._granting, self._asked_us = True, here.now_us
+                self._grant += 1
+                wished.append(Grant(self._grant, max(here.settings.connections, len(self._waiting))))
+        if self._wanted and wall_us and not self._naming:
+            self._naming = True
+            names = tuple(self._wanted)[:NAMES_AT_ONCE]
+            broken = []
+            for name in names:
+                del self._wanted[name]
+                broken += [connect.broken for connect in self._named[name] if connect.broken]
+            wished.append(Names(names, wall_us, tuple(broken)))
+        return wished
+
+    def _give_out(self) -> None:
         self._look_for_grant()
-        if here.now_us >= self._until_us:
+        if self._here.now_us >= self._until_us:
             self._next = self._end
         while self._waiting and self._next < self._end:
             self._answer(self._waiting.popleft(), self._next)
             self._next += 1
-        wished: list[Grant | Name] = []
-        if self._waiting and not self._granting:
-            self._granting, self._asked_us = True, here.now_us
-            self._grant += 1
-            wished.append(Grant(self._grant, max(here.settings.connections, len(self._waiting))))
-        for name in self._named if wall_us is not None else ():
-            if name not in self._proposed:
-                assert wall_us is not None
-                self._proposed.add(name)
-                wished.append(Name(name, wall_us))
-        return wished
 
     def _look_for_grant(self) -> None:
         here = self._here
@@ -84,26 +109,24 @@ class Connecting:
             self._next, self._end = given.first, given.end
             self._until_us = self._asked_us + here.settings.unused_us
 
-    def settled(self, command: Grant | Name) -> None:
+    def settled(self, command: Grant | Names) -> None:
         """It is in the log."""
-        names = self._here.distributor.connections.names
-        if isinstance(command, Name):
-            self._proposed.discard(command.name)
-            named = names.get(command.name)
-            for connect in self._named.pop(command.name, []):
-                self._answer(connect, named.connection if named is not None else 0)
-        else:
+        if isinstance(command, Grant):
             self._look_for_grant()
-            if self._granting and command.number == self._grant:  # it came to nothing: we had departed
-                self._granting = False
+            self._granting = False  # or it came to nothing: we had departed
+            return
+        self._naming = False
+        known = self._here.distributor.connections.names
+        for name in command.names:
+            named = known.get(name)
+            for connect in self._named.pop(name, []):
+                self._answer(connect, named.connection if named is not None else 0)
 
     def tick(self) -> None:
         now_us = self._here.now_us
         while self._waiting and self._waiting[0].deadline_us <= now_us:
             self._answer(self._waiting.popleft(), 0)
-        for name, waiting in list(self._named.items()):
+        for waiting in self._named.values():
             for connect in [connect for connect in waiting if connect.deadline_us <= now_us]:
                 waiting.remove(connect)
                 self._answer(connect, 0)
-            if not waiting and name not in self._proposed:
-                del self._named[name]

@@ -39,12 +39,14 @@ class Standing(Struct, frozen=True, gc=False):
 
 
 class Copy:
-    __slots__ = ("bucket", "generation", "inbox", "phaser", "told")
+    __slots__ = ("bucket", "generation", "inbox", "intact", "phaser", "told")
 
-    def __init__(self, bucket: int, generation: int) -> None:
+    def __init__(self, bucket: int, generation: int, *, intact: bool) -> None:
         self.bucket = bucket
         self.generation = generation
         """Never used twice in this process."""
+        self.intact = intact
+        """Nothing on its disk is known to be damaged."""
         self.phaser: Phaser | None = None
         """None while it is loading."""
         self.inbox: list[phaser.Event] = []
@@ -59,6 +61,8 @@ class Copies:
         self._generation = 0
         self.running: dict[int, Copy] = {}
         """Those that have a phaser, or will have one when it is loaded."""
+        self.busy: dict[int, None] = {}
+        """Those to whom something has happened."""
         self.clock_known = False
         """Nobody opens before: it could not say what time it is."""
         self.stopped: list[int] = []
@@ -68,19 +72,24 @@ class Copies:
         shelf = sorted(self._shelf.items())
         return tuple([Brought(n, copy.counted, copy.end, copy.intact, copy.expanded) for n, copy in shelf])
 
-    def busy(self) -> list[Copy]:
-        return [copy for copy in self.running.values() if copy.inbox and copy.phaser is not None]
+    def take_busy(self) -> list[Copy]:
+        """Those to whom something has happened since they were last taken."""
+        busy, self.busy = self.busy, {}
+        return [copy for number in busy if (copy := self.running.get(number)) is not None and copy.inbox]
 
     def happen(self, bucket: int, event: phaser.Event) -> bool:
-        """Says whether there is anybody to whom it happens."""
+        """Says whether there is anybody to whom it happens. While a copy is loading nothing happens to it: what others
+        say they say again."""
         copy = self.running.get(bucket)
-        if copy is not None:
-            copy.inbox.append(event)
-        return copy is not None
+        if copy is None or copy.phaser is None:
+            return False
+        copy.inbox.append(event)
+        self.busy[bucket] = None
+        return True
 
     def happen_to_all(self, event: phaser.Event) -> None:
-        for copy in self.running.values():
-            copy.inbox.append(event)
+        for number in self.running:
+            self.happen(number, event)
 
     # What the table says.
 
@@ -102,19 +111,18 @@ class Copies:
 
     def _load(self, number: int) -> None:
         self._generation += 1
-        self.running[number] = Copy(number, self._generation)
-        self._here.effects.append(Load(number))
+        standing = self._shelf.get(number)
+        self.running[number] = Copy(number, self._generation, intact=standing is None or standing.intact)
+        self._here.effects.append(Load(number, self._generation))
 
-    def loaded(self, number: int, recovered: Recovered) -> None:
+    def loaded(self, number: int, generation: int, recovered: Recovered) -> None:
         copy, here = self.running.get(number), self._here
-        if copy is None or copy.phaser is not None or here.member is None:
+        if copy is None or copy.generation != generation or copy.phaser is not None or here.member is None:
             return  # we have departed meanwhile
         self._shelf.pop(number, None)
         buckets = len(here.distributor.buckets)
         copy.phaser = Phaser(named(here.member), number, here.settings.phaser, recovered, buckets=buckets)
-        waiting, copy.inbox = copy.inbox, []
         self.follow(number)
-        copy.inbox += waiting
 
     def _tell(self, copy: Copy, record: Bucket) -> None:
         leader = record.leader
@@ -122,7 +130,7 @@ class Copies:
             return
         if record.epoch > copy.told:
             copy.told = record.epoch
-            copy.inbox.append(phaser.Appointed(self._government(record)))
+            self.happen(copy.bucket, phaser.Appointed(self._government(record)))
         self.accept(copy, record)
 
     def accept(self, copy: Copy, record: Bucket) -> None:
@@ -131,7 +139,7 @@ class Copies:
         if leading is None or leading.phase is not Phase.REPORTING or not self.clock_known:
             return
         if leading.government.epoch == record.epoch == record.opened:
-            copy.inbox.append(phaser.Accepted(Achievement.OPENED, record.epoch))
+            self.happen(copy.bucket, phaser.Accepted(Achievement.OPENED, record.epoch))
 
     def _government(self, record: Bucket) -> Government:
         assert record.leader is not None
@@ -151,7 +159,7 @@ class Copies:
         self.stopped.append(copy.bucket)
         if copy.phaser is not None:
             standing = copy.phaser.standing
-            self._shelf[copy.bucket] = Standing(standing.counted, standing.expanded, standing.end)
+            self._shelf[copy.bucket] = Standing(standing.counted, standing.expanded, standing.end, copy.intact)
 
     def stop_all(self) -> None:
         """We have departed: whatever we lead or follow is others' now. What is on disk stays there."""

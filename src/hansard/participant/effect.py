@@ -38,6 +38,8 @@ class Persist(Struct, frozen=True, gc=False):
 
 class Load(Struct, frozen=True, gc=False):
     bucket: int
+    generation: int
+    """To be sent back: what was read for an earlier one may not be true any more."""
 
 
 class Drop(Struct, frozen=True, gc=False):

@@ -38,6 +38,7 @@ class Loaded(Struct, frozen=True, gc=False):
     """What the disk has of a bucket, all of it synced."""
 
     bucket: int
+    generation: int
     recovered: Recovered
 
 
@@ -83,6 +84,8 @@ class Connect(Struct, frozen=True, gc=False):
     id: int
     deadline_us: int
     name: str = ""
+    broken: int = 0
+    """The number that this name had, if a bucket has forgotten its stream: it gets another one."""
 
 
 class Command(Struct, frozen=True, gc=False):

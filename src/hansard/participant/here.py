@@ -6,12 +6,12 @@ from hansard.distributor.distributor import Distributor
 from hansard.distributor.member import Member
 
 from .effect import Effect, Send
-from .message import Message
+from .message import Message, Process
 from .settings import Settings
 
 
 class Here:
-    __slots__ = ("_jitter", "address", "distributor", "effects", "member", "node", "now_us", "settings")
+    __slots__ = ("_jitter", "address", "distributor", "effects", "member", "node", "now_us", "process", "settings")
 
     def __init__(
         self,
@@ -27,6 +27,7 @@ class Here:
         self.effects: list[Effect] = []
         self.member: Member | None = None
         """Who we are in governments; None while we have departed, or not arrived."""
+        self.process = Process(0, 0)
         self.now_us = 0
         self._jitter = jitter
         self.address = address

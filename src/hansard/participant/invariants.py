@@ -1,10 +1,13 @@
 """What must hold of a participant after every turn; tests and the simulator look at it."""
 
+from itertools import pairwise
+
 from hansard.distributor.records import has
 
+from .held import Place
 from .name import named
 from .participant import Participant
-from .routing import Place, Router
+from .routing import Router
 
 
 def check_state(participant: Participant) -> None:
@@ -33,13 +36,15 @@ def check_copies(participant: Participant) -> None:
 
 def check_router(router: Router, running: set[int]) -> None:
     """Every submission is in one place, and all of them are counted."""
-    local = list(router.local.values())
-    away = [held for those in router.away.values() for held in those.values()]
-    parked = [held for queue in router.parked.values() for held in queue]
+    local, away = list(router.local.values()), list(router.away.values())
+    parked = [held for queue in router.parked.queues.values() for held in queue]
     assert all(held.place is Place.LOCAL and held.bucket in running for held in local)
     assert all(held.place is Place.AWAY for held in away)
     assert all(held.place is Place.PARKED for held in parked)
-    assert all(router.parked.values()), "a queue without anything in it holds up what comes next"
+    assert all(router.parked.queues.values()), "a queue without anything in it holds up what comes next"
+    for queue in router.parked.queues.values():
+        assert all(one.order < other.order for one, other in pairwise(queue)), "something was overtaken"
+    assert router.ways.total == len(local) + len(away), "something is taken for under way that is not"
     everything = [*local, *away, *parked]
     assert router.count == len(everything), f"{router.count} submissions are counted, and {len(everything)} are there"
     assert router.bytes == sum([held.batch.length for held in everything])

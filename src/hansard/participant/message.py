@@ -14,6 +14,14 @@ from hansard.phaser.government import NodeId
 from hansard.phaser.outcome import Outcome, ReadOutcome
 
 
+class Process(Struct, frozen=True, array_like=True, gc=False):
+    """Of a node: the life in which it began, and its number in that life. What was asked by one that has ended is not
+    answered to the next."""
+
+    life: int
+    session: int
+
+
 class Atomic(Struct, frozen=True, array_like=True, tag=1, gc=False):
     """Of the atomic log."""
 
@@ -35,8 +43,10 @@ class Hop(Struct, frozen=True, array_like=True, tag=3, gc=False):
 
     origin: str
     """The node that took it from its client, and is told what becomes of it."""
+    process: Process
+    """Of the origin."""
     number: int
-    """The origin's, of this attempt: never used again."""
+    """The process's, of this attempt: never used again."""
     hops: int
     version: int
     """Of the sender's table. Whoever has an older one waits until it has this one."""
@@ -51,6 +61,7 @@ class Hop(Struct, frozen=True, array_like=True, tag=3, gc=False):
 
 
 class HopAnswer(Struct, frozen=True, array_like=True, tag=4, gc=False):
+    process: Process
     number: int
     version: int
     outcome: Outcome
@@ -59,12 +70,14 @@ class HopAnswer(Struct, frozen=True, array_like=True, tag=4, gc=False):
 class ReadHop(Struct, frozen=True, array_like=True, tag=5, gc=False):
     """A linearizable read on its way to the bucket's leader."""
 
+    process: Process
     number: int
     bucket: int
     wait_us: int
 
 
 class ReadHopAnswer(Struct, frozen=True, array_like=True, tag=6, gc=False):
+    process: Process
     number: int
     outcome: ReadOutcome
 

@@ -10,14 +10,14 @@ says now is told to the copies, and each of these that has something to do has i
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import assert_never
+from typing import Final, assert_never
 
 from hansard.consensus import effect as atomic
 from hansard.consensus import event as log
 from hansard.consensus.consensus import Consensus
 from hansard.consensus.recovered import Recovered
 from hansard.distributor import fact
-from hansard.distributor.command import Achievement, Command, Grant, Name, Order, Report, Reports, encode
+from hansard.distributor.command import Achievement, Command, Grant, Names, Order, Report, Reports, encode
 from hansard.distributor.distributor import Distributor
 from hansard.distributor.member import Member
 from hansard.phaser import effect as bucket
@@ -55,14 +55,15 @@ from .event import (
 )
 from .here import Here
 from .machine import Machine
-from .message import Atomic, Bucketed, ClockAsk, ClockTold, Hop, HopAnswer, Message, ReadHop, ReadHopAnswer
+from .message import Atomic, Bucketed, ClockAsk, ClockTold, Hop, HopAnswer, Message, Process, ReadHop, ReadHopAnswer
 from .name import named, node_of
 from .reading import Reading
 from .reports import Reporting
 from .routing import Router
 from .settings import Settings
 
-PHASER_TICK_US = 100_000
+PHASER_TICK_US: Final = 100_000
+ORDER_BYTES_MAX: Final = 4096
 
 
 class Participant:
@@ -98,11 +99,11 @@ class Participant:
             zone=zone,
             inventory=fact.encode(self.copies.inventory()),
         )
-        session = self.consensus.ledger.session
+        here.process = Process(self.consensus.peer.life, self.consensus.ledger.session)
         self.clock = ClusterClock(node, settings.clock_us)
-        self.router = Router(here, self.copies, session)
-        self.reading = Reading(here, self.copies, session)
-        self.connecting = Connecting(here, session)
+        self.router = Router(here, self.copies)
+        self.reading = Reading(here, self.copies)
+        self.connecting = Connecting(here)
         self.reports = Reporting()
         self._log: list[log.Event] = []
         """What the atomic log is to be told in this turn."""
@@ -152,13 +153,14 @@ class Participant:
                 fetched = phaser.Fetched(event.to, event.term, event.offset, event.start, event.batches)
                 self.copies.happen(event.bucket, fetched)
             case Loaded():
-                self.copies.loaded(event.bucket, event.recovered)
+                self.copies.loaded(event.bucket, event.generation, event.recovered)
+                self.router.look_at(event.bucket)
             case Connected():
                 self._connected(event.node)
             case Connect():
                 self.connecting.connect(event)
             case CommandEvent():
-                self._propose(event.order, event)
+                self._order(event)
             case Trimmed():
                 self.copies.happen(event.bucket, phaser.Trimmed(event.start))
             case Leave():
@@ -169,12 +171,12 @@ class Participant:
     def _run(self) -> None:
         """Until nobody has anything to do."""
         first = True
-        while first or self._log or self.copies.busy():
+        while first or self._log or self.copies.busy or self.distributor.touched:
             first = False
             if self._log:
                 self._agree()
             self._follow_table()
-            for copy in self.copies.busy():
+            for copy in self.copies.take_busy():
                 self._take_turn(copy)
             self._settle_stopped()
             self._propose_more()
@@ -201,7 +203,7 @@ class Participant:
             return
         copy = self.copies.running.get(persisted.part)
         if copy is not None and copy.generation == persisted.generation:
-            copy.inbox.append(phaser.Persisted(persisted.ticket))
+            self.copies.happen(persisted.part, phaser.Persisted(persisted.ticket))
 
     def _received(self, sender: str, message: Message) -> None:
         here = self.here
@@ -214,7 +216,7 @@ class Participant:
             case Hop():
                 self.router.hopped(message)
             case HopAnswer():
-                self.router.hop_answered(sender, message)
+                self.router.hop_answered(message)
             case ReadHop():
                 self.reading.hopped(sender, message)
             case ReadHopAnswer():
@@ -285,6 +287,13 @@ class Participant:
         self.here.member = None
         self.consensus.arrival.bring(fact.encode(self.copies.inventory()))
 
+    def _order(self, event: CommandEvent) -> None:
+        """What is too long to be an order is none, and does not get into the log."""
+        if len(encode(event.order)) > ORDER_BYTES_MAX:
+            self.here.effects.append(AnswerCommand(event.id, None))
+        else:
+            self._propose(event.order, event)
+
     def _propose(self, command: Command, settled: Command | CommandEvent | None = None) -> int:
         self._proposal += 1
         self._proposals[self._proposal] = settled if settled is not None else command
@@ -296,7 +305,7 @@ class Participant:
         match settled:
             case Reports():
                 self.reports.under_way = 0
-            case Grant() | Name():
+            case Grant() | Names():
                 self.connecting.settled(settled)
             case CommandEvent():
                 status = self.distributor.orders.get(settled.order.id)
@@ -310,7 +319,7 @@ class Participant:
         reports = self.reports.take()
         if reports is not None:
             self.reports.under_way = self._propose(reports)
-        for command in self.connecting.wanted(self._stamp_us if self.clock.known else None):
+        for command in self.connecting.wanted(self._stamp_us if self.clock.known else 0):
             self._propose(command)
 
     # The buckets.
@@ -325,9 +334,10 @@ class Participant:
         self.router.look_again()
 
     def _settle_stopped(self) -> None:
-        for number in self.copies.stopped:
-            self.router.stopped(number)
-        self.copies.stopped.clear()
+        if self.copies.stopped:
+            stopped, self.copies.stopped = self.copies.stopped, []
+            self.router.stopped(stopped)
+            self.reading.stopped(stopped)
 
     def _take_turn(self, copy: Copy) -> None:
         assert copy.phaser is not None

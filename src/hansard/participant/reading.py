@@ -1,5 +1,8 @@
 """Where a bucket can be read: at any member, the nearest first; for sure, only where its leader says so."""
 
+from typing import Final
+
+from crc32c import crc32c
 from msgspec import Struct
 
 from hansard.distributor.member import Member
@@ -10,9 +13,9 @@ from .copies import Copies
 from .effect import AnswerRead, ReadAt
 from .event import Read
 from .here import Here
-from .message import ReadHop, ReadHopAnswer
+from .message import Process, ReadHop, ReadHopAnswer
 
-READS_MAX = 20_000
+READS_MAX: Final = 20_000
 
 
 class Asked(Struct, frozen=True, gc=False):
@@ -20,15 +23,19 @@ class Asked(Struct, frozen=True, gc=False):
     """The client's, or the asking node's number."""
     node: str
     """Who asked; empty for a client of ours."""
+    process: Process
+    bucket: int
     deadline_us: int
 
 
 class Reading:
-    def __init__(self, here: Here, copies: Copies, session: int) -> None:
+    def __init__(self, here: Here, copies: Copies) -> None:
         self._here = here
         self._copies = copies
-        self._number = session << 40
+        self._number = 0
         self._asked: dict[int, Asked] = {}
+        self._spread = crc32c(here.node.encode())
+        """Counts on, so that not all readers are sent to the same member, nor all nodes' first ones."""
 
     def read(self, read: Read) -> None:
         here = self._here
@@ -46,11 +53,12 @@ class Reading:
             here.effects.append(AnswerRead(read.id, Busy(), here.retry_us()))
         else:
             self._number += 1
-            self._asked[self._number] = Asked(read.id, "", read.deadline_us)
+            self._asked[self._number] = Asked(read.id, "", here.process, read.bucket, read.deadline_us)
             if leader == here.member:
                 self._ask_here(read.bucket, read.deadline_us)
             else:
-                here.send(leader.node, ReadHop(self._number, read.bucket, read.deadline_us - here.now_us))
+                wait_us = read.deadline_us - here.now_us
+                here.send(leader.node, ReadHop(here.process, self._number, read.bucket, wait_us))
 
     def _ask_here(self, bucket: int, deadline_us: int) -> None:
         if not self._copies.happen(bucket, phaser.Read(self._number, deadline_us)):
@@ -76,7 +84,8 @@ class Reading:
         there = [member for member in members if member in slots.present and member != here.member]
         zone = slots.zone(here.member) if here.member in slots.present and here.member is not None else ""
         near = [member for member in there if slots.zone(member) == zone] or there
-        return near[self._number % len(near)] if near else None
+        self._spread += 1
+        return near[self._spread % len(near)] if near else None
 
     # What hops.
 
@@ -86,16 +95,21 @@ class Reading:
         leader = buckets[hop.bucket].leader if 0 <= hop.bucket < len(buckets) else None
         if leader is None or leader != here.member:
             epoch = buckets[hop.bucket].epoch if 0 <= hop.bucket < len(buckets) else 0
-            here.send(sender, ReadHopAnswer(hop.number, NotLeader(str(leader) if leader else None, epoch)))
-            return
-        self._number += 1
-        deadline_us = here.now_us + hop.wait_us
-        self._asked[self._number] = Asked(hop.number, sender, deadline_us)
-        self._ask_here(hop.bucket, deadline_us)
+            refusal = NotLeader(str(leader) if leader else None, epoch)
+            here.send(sender, ReadHopAnswer(hop.process, hop.number, refusal))
+        elif len(self._asked) >= READS_MAX:
+            here.send(sender, ReadHopAnswer(hop.process, hop.number, Busy()))
+        else:
+            self._number += 1
+            deadline_us = here.now_us + hop.wait_us
+            self._asked[self._number] = Asked(hop.number, sender, hop.process, hop.bucket, deadline_us)
+            self._ask_here(hop.bucket, deadline_us)
 
     def hop_answered(self, sender: str, answer: ReadHopAnswer) -> None:
-        asked = self._asked.pop(answer.number, None)
-        if asked is not None:
+        ours = answer.process == self._here.process
+        asked = self._asked.get(answer.number) if ours else None
+        if asked is not None and not asked.node:
+            del self._asked[answer.number]
             self._tell(asked, sender, answer.outcome)
 
     def answered(self, number: int, outcome: ReadOutcome) -> None:
@@ -107,11 +121,17 @@ class Reading:
     def _tell(self, asked: Asked, node: str, outcome: ReadOutcome) -> None:
         here = self._here
         if asked.node:
-            here.send(asked.node, ReadHopAnswer(asked.id, outcome))
+            here.send(asked.node, ReadHopAnswer(asked.process, asked.id, outcome))
         elif isinstance(outcome, ReadFrom):
             here.effects.append(AnswerRead(asked.id, ReadAt(node, here.address(node), outcome.committed)))
         else:
             here.effects.append(AnswerRead(asked.id, outcome, here.retry_us()))
+
+    def stopped(self, buckets: list[int]) -> None:
+        """The phasers here were given up: whoever they were asked by asks elsewhere."""
+        gone = set(buckets)
+        for number in [number for number, asked in self._asked.items() if asked.bucket in gone]:
+            self.answered(number, NotLeader(None, 0))
 
     def tick(self) -> None:
         now_us = self._here.now_us

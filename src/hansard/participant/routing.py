@@ -1,87 +1,47 @@
-"""The way of a submission to its bucket's leader, and of the answer back.
-
-    parked   its bucket has no leader, or the table that says who leads is not here yet; it waits, in order
-    local    a phaser here has it
-    away     it hopped to the leader's node, which answers to where it came from
+"""The way of a submission to its bucket's leader, and of the answer back (held.py says where each may be).
 
 A submission that is refused because somebody else leads was certainly not stored by that attempt, so it goes on from
-here to whoever does. Tables have versions: whoever gets a hop from one with a newer table waits for that table, so two
-nodes that disagree do not send anything to and fro. What is parked is not overtaken by what comes later for the same
-bucket: one client's changes stay in order.
+here to whoever does. So does one of a stream whose outcome is unknown: its series tells it apart, and from then on only
+that it is stored is conclusive. Without a stream only the client may try again.
+
+Tables have versions: whoever gets a hop from one with a newer table waits for that table, so two nodes that disagree do
+not send anything to and fro. Nothing of a bucket overtakes what came before: what is parked goes first, and nothing
+goes to a new leader while something is under way to the one before, for a while.
 """
 
-from collections import deque
-from collections.abc import Callable
-from enum import Enum, auto
 from typing import Final
 
-from msgspec import Struct
-
-from hansard.batch import Batch
 from hansard.phaser import event as phaser
-from hansard.phaser.event import Continues
-from hansard.phaser.outcome import Busy, Expired, Misplaced, NotLeader, Outcome, Unknown
+from hansard.phaser.outcome import Busy, Expired, Misplaced, NotLeader, Outcome, Repeated, Stored, Unknown
 
 from .copies import Copies
 from .effect import Answer
 from .event import Submit
+from .held import Client, Held, Origin, Parked, Place, Ways
 from .here import Here
-from .hops import Seen
+from .hops import Register, Verdict
 from .message import Hop, HopAnswer
 
-SESSION_BITS: Final = 40
-"""Numbers of one process; those of the next are all higher."""
-
-
-class Client(Struct, frozen=True, gc=False):
-    """It came from a client of ours, under this id."""
-
-    id: int
-
-
-class Origin(Struct, frozen=True, gc=False):
-    """It hopped here."""
-
-    node: str
-    number: int
-    hops: int
-
-
-class Place(Enum):
-    PARKED = auto()
-    LOCAL = auto()
-    AWAY = auto()
-
-
-class Held(Struct):
-    source: Client | Origin
-    bucket: int
-    batch: Batch
-    deadline_us: int
-    buckets: int
-    continues: Continues | None
-    place: Place = Place.PARKED
-    until_us: int = 0
-    """While it is parked: no longer than that."""
-    again_us: int = 0
-    """While it is parked: then it is tried again, whatever is known."""
-    version: int = 0
-    """While it is parked: the table that it waits for."""
-    epoch: int = 0
-    """And the bucket's epoch."""
+NO_CONNECTION: Final = 0
+SHARES: Final = 8
+"""Of the room for submissions that are held those for one bucket that nobody leads get one, and leave the rest to the
+others."""
+OVERTAKEN: Final = 5
+"""So many times longer what would overtake waits for what is under way: a node that does not answer has departed by
+then."""
 
 
 class Router:
-    def __init__(self, here: Here, copies: Copies, session: int) -> None:
+    def __init__(self, here: Here, copies: Copies) -> None:
         self._here = here
         self._copies = copies
-        self._number = session << SESSION_BITS
+        self._number = 0
+        """Of the last attempt, and of the last submission that came."""
         self.local: dict[int, Held] = {}
-        self.away: dict[str, dict[int, Held]] = {}
-        """By the node that was asked."""
-        self.parked: dict[int, deque[Held]] = {}
-        """By bucket."""
-        self._seen: dict[str, Seen] = {}
+        self.away: dict[int, Held] = {}
+        self.parked = Parked()
+        self.ways = Ways()
+        self._register = Register()
         self.count = 0
         self.bytes = 0
         self.met_newer = 0
@@ -90,51 +50,62 @@ class Router:
     # Coming in.
 
     def submit(self, submit: Submit) -> None:
-        source = Client(submit.id)
-        held = Held(source, submit.bucket, submit.batch, submit.deadline_us, submit.buckets, submit.continues)
-        self._take(held)
+        self._number += 1
+        source, continues = Client(submit.id), submit.continues
+        self._take(
+            Held(self._number, source, submit.bucket, submit.batch, submit.deadline_us, submit.buckets, continues)
+        )
 
     def hopped(self, hop: Hop) -> None:
-        seen = self._seen.setdefault(hop.origin, Seen())
-        if not seen.first(hop.number, hop.hops):
+        here = self._here
+        verdict = self._register.judge(hop)
+        if verdict is Verdict.AGAIN:
             return
-        source = Origin(hop.origin, hop.number, hop.hops)
-        deadline_us = self._here.now_us + hop.wait_us
-        held = Held(source, hop.bucket, hop.batch, deadline_us, hop.buckets, hop.continues)
-        if hop.version > self._here.distributor.version:
+        if verdict is Verdict.FORGOTTEN:
+            here.send(hop.origin, HopAnswer(hop.process, hop.number, here.distributor.version, Unknown()))
+            return
+        self._number += 1
+        source = Origin(hop.origin, hop.process, hop.number, hop.hops)
+        deadline_us = here.now_us + hop.wait_us
+        held = Held(self._number, source, hop.bucket, hop.batch, deadline_us, hop.buckets, hop.continues)
+        if hop.version > here.distributor.version:
             self.met_newer += 1
             held.version = hop.version
         self._take(held)
 
     def _take(self, held: Held) -> None:
-        settings, length = self._here.settings, held.batch.length
+        here, settings = self._here, self._here.settings
         self.count += 1
-        self.bytes += length
-        if self.count > settings.held_count_max or self.bytes > settings.held_bytes_max:
+        self.bytes += held.batch.length
+        full = self.count > settings.held_count_max or self.bytes > settings.held_bytes_max
+        if full or self.parked.count(held.bucket) >= settings.held_count_max // SHARES:
             self._settle(held, Busy())
-        elif held.deadline_us <= self._here.now_us:
+        elif held.deadline_us <= here.now_us:
             self._settle(held, Expired())
-        elif self.parked.get(held.bucket) or held.version > self._here.distributor.version:
+        elif held.bucket in self.parked or held.version > here.distributor.version:
             self._park(held)
         else:
             self._route(held)
 
     # Going on.
 
-    def _route(self, held: Held) -> None:
+    def _route(self, held: Held, *, anyway: bool = False) -> None:
+        """`anyway`: though something that came before is under way elsewhere, and perhaps lost."""
         here = self._here
         buckets = here.distributor.buckets
+        held.version = held.epoch = 0
         if buckets and not 0 <= held.bucket < len(buckets):
             self._settle(held, Misplaced(len(buckets)))
             return
         record = buckets[held.bucket] if buckets else None
         leader = record.leader if record is not None else None
-        if record is None or leader is None:
+        ours = leader is not None and leader.node == here.node
+        if record is None or leader is None or (ours and leader != here.member):
             self._park(held)
-        elif leader == here.member:
+        elif self.ways.elsewhere(held.bucket, leader.node) and not anyway:
+            self._park(held, OVERTAKEN)
+        elif ours:
             self._hand_over(held, record.epoch)
-        elif leader.node == here.node:  # an incarnation of ours that is no more, or is not yet
-            self._park(held)
         else:
             self._hop(held, leader.node, str(leader), record.epoch)
 
@@ -143,8 +114,9 @@ class Router:
         number = self._number
         submit = phaser.Submit(number, held.batch, held.deadline_us, epoch, held.buckets, held.continues)
         if self._copies.happen(held.bucket, submit):
-            held.place = Place.LOCAL
+            held.place, held.node = Place.LOCAL, self._here.node
             self.local[number] = held
+            self.ways.begin(held.bucket, held.node)
         else:
             self._park(held)
 
@@ -152,50 +124,44 @@ class Router:
         here, source = self._here, held.source
         if isinstance(source, Client):
             self._number += 1
-            origin, number, hops = here.node, self._number, 0
+            origin, process, number, hops = here.node, here.process, self._number, 0
         else:
-            origin, number, hops = source.node, source.number, source.hops
+            origin, process, number, hops = source.node, source.process, source.number, source.hops
         if hops >= here.settings.hops_max or not here.address(node):
             self._settle(held, NotLeader(leader, epoch))
             return
-        wait_us = held.deadline_us - here.now_us
-        version, buckets, continues = here.distributor.version, held.buckets, held.continues
-        hop = Hop(origin, number, hops + 1, version, epoch, held.bucket, held.batch, wait_us, buckets, continues)
-        here.send(node, hop)
+        wait_us, version = held.deadline_us - here.now_us, here.distributor.version
+        where = (held.bucket, held.batch, wait_us, held.buckets, held.continues)
+        here.send(node, Hop(origin, process, number, hops + 1, version, epoch, *where))
         if isinstance(source, Client):
-            held.place = Place.AWAY
-            self.away.setdefault(node, {})[number] = held
+            held.place, held.node = Place.AWAY, node
+            self.away[number] = held
+            self.ways.begin(held.bucket, node)
         else:
             self._release(held)  # who has it now answers to the origin
 
-    def _park(self, held: Held) -> None:
+    def _park(self, held: Held, times: int = 1) -> None:
         here = self._here
-        held.place = Place.PARKED
         held.until_us = held.until_us or min(held.deadline_us, here.now_us + here.settings.patience_us)
-        held.again_us = here.now_us + here.settings.retry_us
-        self.parked.setdefault(held.bucket, deque()).append(held)
+        held.again_us = here.now_us + times * here.settings.retry_us
+        self.parked.put(held)
 
     def look_again(self) -> None:
         """The table has changed: what is parked may go on, in order."""
-        distributor = self._here.distributor
-        for bucket in list(self.parked):
-            known = bucket < len(distributor.buckets)
-            epoch = distributor.buckets[bucket].epoch if known else 0
-            self._unpark(bucket, lambda held, e=epoch: held.version <= distributor.version and held.epoch <= e)  # type: ignore[misc]
-        for node in [node for node in self.away if distributor.slots.member(node) is None]:
-            self._lose(node)
+        present = {member.node for member in self._here.distributor.slots.present}
+        self._lose([number for number, held in self.away.items() if held.node not in present])
+        for bucket in list(self.parked.queues):
+            self.look_at(bucket)
 
-    def _unpark(self, bucket: int, ready: Callable[[Held], bool]) -> None:
-        """From the first on, as long as they may go: nothing overtakes."""
-        queue = self.parked.pop(bucket)
-        while queue and ready(queue[0]):
-            held = queue.popleft()
-            held.version = held.epoch = 0
+    def look_at(self, bucket: int) -> None:
+        distributor = self._here.distributor
+        epoch = distributor.buckets[bucket].epoch if bucket < len(distributor.buckets) else 0
+        while held := self.parked.take(
+            bucket, lambda first: first.version <= distributor.version and first.epoch <= epoch
+        ):
             self._route(held)
-            if self.parked.get(bucket):
-                break
-        if queue:
-            self.parked.setdefault(bucket, deque()).extend(queue)
+            if held.place is Place.PARKED:
+                return
 
     # Answers.
 
@@ -203,43 +169,54 @@ class Router:
         """By a phaser here."""
         held = self.local.pop(number, None)
         if held is not None:
-            self._judge(held, outcome, 0)
+            self._come_back(held, outcome, 0)
 
-    def hop_answered(self, sender: str, answer: HopAnswer) -> None:
-        held = self.away.get(sender, {}).pop(answer.number, None)
-        if held is None:  # another one has answered for it, or it was passed on: look there
-            held = next((those.pop(answer.number) for those in self.away.values() if answer.number in those), None)
+    def hop_answered(self, answer: HopAnswer) -> None:
+        held = self.away.pop(answer.number, None) if answer.process == self._here.process else None
         if held is not None:
-            if answer.version > self._here.distributor.version:
-                self.met_newer += 1
-            self._judge(held, answer.outcome, answer.version)
+            self.met_newer += answer.version > self._here.distributor.version
+            self._come_back(held, answer.outcome, answer.version)
+
+    def _come_back(self, held: Held, outcome: Outcome, version: int) -> None:
+        last = self.ways.end(held.bucket, held.node)
+        self._judge(held, outcome, version)
+        if last:
+            self.look_at(held.bucket)
 
     def _judge(self, held: Held, outcome: Outcome, version: int) -> None:
-        if isinstance(outcome, NotLeader) and held.deadline_us > self._here.now_us:
-            distributor = self._here.distributor
-            held.version = version
-            held.epoch = outcome.epoch
+        """Whether it is settled by that, or goes on."""
+        here = self._here
+        streamed = held.batch.header.connection != NO_CONNECTION and isinstance(held.source, Client)
+        if held.deadline_us <= here.now_us or not isinstance(outcome, NotLeader | Unknown):
+            self._settle(held, outcome)
+        elif isinstance(outcome, NotLeader):
+            distributor = here.distributor
             epoch = distributor.buckets[held.bucket].epoch if held.bucket < len(distributor.buckets) else 0
-            news = version <= distributor.version and outcome.epoch < epoch
-            if news and not self.parked.get(held.bucket):
-                held.version = held.epoch = 0
-                self._route(held)
-            else:
-                held.epoch = outcome.epoch + (outcome.epoch == epoch and version <= distributor.version)
-                self._park(held)
+            held.version = version
+            held.epoch = outcome.epoch + (outcome.epoch == epoch)  # if we know no better, we wait for the next one
+            self._park(held)
+        elif streamed:
+            held.unknown, held.version = True, version
+            self._park(held)
         else:
             self._settle(held, outcome)
+        if held.place is Place.PARKED:
+            self.look_at(held.bucket)
 
     def _settle(self, held: Held, outcome: Outcome) -> None:
         here, source = self._here, held.source
         self._release(held)
+        if held.unknown and not isinstance(outcome, Stored | Repeated):
+            outcome = Unknown()
         if isinstance(source, Client):
             again = isinstance(outcome, Busy | Expired | NotLeader)
             here.effects.append(Answer(source.id, outcome, here.retry_us() if again else 0))
         else:
-            here.send(source.node, HopAnswer(source.number, here.distributor.version, outcome))
+            answer = HopAnswer(source.process, source.number, here.distributor.version, outcome)
+            here.send(source.node, answer)
 
     def _release(self, held: Held) -> None:
+        held.place = Place.GONE
         self.count -= 1
         self.bytes -= held.batch.length
 
@@ -247,27 +224,25 @@ class Router:
 
     def connected(self, node: str) -> None:
         """What was under way to it may not have come, nor its answers."""
-        self._lose(node)
+        self._lose([number for number, held in self.away.items() if held.node == node])
 
-    def _lose(self, node: str) -> None:
-        for held in self.away.pop(node, {}).values():
-            self._settle(held, Unknown())
+    def _lose(self, numbers: list[int]) -> None:
+        for number in numbers:
+            self._come_back(self.away.pop(number), Unknown(), 0)
 
-    def stopped(self, bucket: int) -> None:
-        """The phaser here was given up, with what it had."""
-        for number in [number for number, held in self.local.items() if held.bucket == bucket]:
-            self._settle(self.local.pop(number), Unknown())
+    def stopped(self, buckets: list[int]) -> None:
+        """The phasers here were given up, with what they had."""
+        gone = set(buckets)
+        for number in [number for number, held in self.local.items() if held.bucket in gone]:
+            self._come_back(self.local.pop(number), Unknown(), 0)
 
     def tick(self) -> None:
         now_us = self._here.now_us
-        for those in self.away.values():
-            for number in [number for number, held in those.items() if held.deadline_us <= now_us]:
-                self._settle(those.pop(number), Unknown())
-        for bucket in list(self.parked):
-            queue = self.parked.pop(bucket)
-            for held in [held for held in queue if held.until_us <= now_us]:
-                self._settle(held, Expired())
-            waiting = deque([held for held in queue if held.until_us > now_us])
-            if waiting:
-                self.parked[bucket] = waiting
-                self._unpark(bucket, lambda held: held.again_us <= now_us)
+        self._lose([number for number, held in self.away.items() if held.deadline_us <= now_us])
+        for late in self.parked.expired(now_us):
+            self._settle(late, Expired())
+        for bucket in list(self.parked.queues):
+            while held := self.parked.take(bucket, lambda first: first.again_us <= now_us):
+                self._route(held, anyway=True)
+                if held.place is Place.PARKED:
+                    break

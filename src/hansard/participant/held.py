@@ -1,0 +1,141 @@
+"""Submissions on their way through a participant, and where each of them is.
+
+parked   its bucket has no leader, or the table that says who leads is not here yet; it waits, in order
+local    a phaser here has it
+away     it hopped to the leader's node, which answers to where it came from
+"""
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum, auto
+
+from msgspec import Struct
+
+from hansard.batch import Batch
+from hansard.phaser.event import Continues
+
+from .message import Process
+
+
+class Client(Struct, frozen=True, gc=False):
+    """It came from a client of ours, under this id."""
+
+    id: int
+
+
+class Origin(Struct, frozen=True, gc=False):
+    """It hopped here."""
+
+    node: str
+    process: Process
+    number: int
+    hops: int
+
+
+class Place(Enum):
+    PARKED = auto()
+    LOCAL = auto()
+    AWAY = auto()
+    GONE = auto()
+    """It was answered, or passed on."""
+
+
+class Held(Struct, eq=False):
+    order: int
+    """In which they came."""
+    source: Client | Origin
+    bucket: int
+    batch: Batch
+    deadline_us: int
+    buckets: int
+    continues: Continues | None
+    place: Place = Place.PARKED
+    node: str = ""
+    """Where it is under way to, or is."""
+    unknown: bool = False
+    """An earlier attempt may have stored it: only that it is stored is conclusive from here on."""
+    until_us: int = 0
+    """While it is parked: no longer than that."""
+    again_us: int = 0
+    """While it is parked: then it is tried again, whatever is known."""
+    version: int = 0
+    """While it is parked: the table that it waits for."""
+    epoch: int = 0
+    """And the bucket's epoch."""
+
+
+class Parked:
+    """By bucket, each in the order in which they came: what comes back goes before what came later."""
+
+    def __init__(self) -> None:
+        self.queues: dict[int, deque[Held]] = {}
+
+    def __contains__(self, bucket: int) -> bool:
+        return bucket in self.queues
+
+    def count(self, bucket: int) -> int:
+        return len(self.queues.get(bucket, ()))
+
+    def put(self, held: Held) -> None:
+        held.place, held.node = Place.PARKED, ""
+        queue = self.queues.setdefault(held.bucket, deque())
+        if not queue or held.order > queue[-1].order:
+            queue.append(held)
+        elif held.order < queue[0].order:
+            queue.appendleft(held)
+        else:
+            self.queues[held.bucket] = deque(sorted([*queue, held], key=lambda other: other.order))
+
+    def take(self, bucket: int, ready: Callable[[Held], bool]) -> Held | None:
+        """The first one, if it may go on."""
+        queue = self.queues.get(bucket)
+        if queue is None or not ready(queue[0]):
+            return None
+        held = queue.popleft()
+        if not queue:
+            del self.queues[bucket]
+        return held
+
+    def expired(self, now_us: int) -> list[Held]:
+        """Those that have waited for too long are not parked any more."""
+        found: list[Held] = []
+        for bucket, queue in list(self.queues.items()):
+            over = [held for held in queue if held.until_us <= now_us]
+            if over:
+                found += over
+                rest = deque([held for held in queue if held.until_us > now_us])
+                if rest:
+                    self.queues[bucket] = rest
+                else:
+                    del self.queues[bucket]
+        return found
+
+
+class Ways:
+    """To which nodes something of a bucket is under way: what comes later waits before it goes another way."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, dict[str, int]] = {}
+
+    def begin(self, bucket: int, node: str) -> None:
+        counts = self._counts.setdefault(bucket, {})
+        counts[node] = counts.get(node, 0) + 1
+
+    def end(self, bucket: int, node: str) -> bool:
+        """Says whether that was the last one on this way."""
+        counts = self._counts[bucket]
+        counts[node] -= 1
+        if counts[node]:
+            return False
+        del counts[node]
+        if not counts:
+            del self._counts[bucket]
+        return True
+
+    @property
+    def total(self) -> int:
+        return sum([sum(counts.values()) for counts in self._counts.values()])
+
+    def elsewhere(self, bucket: int, node: str) -> bool:
+        """Whether something is under way to another node than this."""
+        return any(other != node for other in self._counts.get(bucket, ()))
