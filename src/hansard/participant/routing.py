@@ -78,7 +78,7 @@ class Router:
         self.count += 1
         self.bytes += held.batch.length
         full = self.count > settings.held_count_max or self.bytes > settings.held_bytes_max
-        if full or self.parked.count(held.bucket) >= settings.held_count_max // SHARES:
+        if full or self.parked.count(held.bucket) >= max(1, settings.held_count_max // SHARES):
             self._settle(held, Busy())
         elif held.deadline_us <= here.now_us:
             self._settle(held, Expired())
