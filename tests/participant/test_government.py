@@ -230,3 +230,25 @@ def test_nothing_is_loaded_that_one_has_no_part_in() -> None:
     cluster = formed(5, 4, replication=1)
     loads = [(node, effect.bucket) for node, effect in cluster.told if isinstance(effect, Load)]
     assert len(loads) == 4
+
+
+def test_a_bucket_at_rest_costs_nothing() -> None:
+    cluster = formed(3, 8)
+    cluster.run(2)
+    phasers = [copy.phaser for core in cluster.up for copy in core.copies.running.values()]
+    assert len(phasers) == 24
+    assert all(phaser is not None and phaser.idle for phaser in phasers)
+    cluster.told.clear()
+    cluster.sent.clear()
+    cluster.run(2)
+    assert not [send for _, send in cluster.sent if isinstance(send.message, Bucketed)]
+
+
+def test_a_bucket_that_waits_for_somebody_is_not_at_rest() -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    cluster.lose = lambda sender, send: isinstance(send.message, Bucketed)
+    cluster.submit(leader, KEYS[0], seconds=30)
+    cluster.run(0.2)
+    phasers = [copy.phaser for core in cluster.up for copy in core.copies.running.values()]
+    assert [phaser for phaser in phasers if phaser is not None and not phaser.idle]

@@ -87,6 +87,12 @@ class Copies:
         self.busy[bucket] = None
         return True
 
+    def tick(self) -> None:
+        """For all that wait for something; most buckets are at rest most of the time."""
+        for number, copy in self.running.items():
+            if copy.phaser is not None and not copy.phaser.idle:
+                self.happen(number, phaser.Tick())
+
     def happen_to_all(self, event: phaser.Event) -> None:
         for number in self.running:
             self.happen(number, event)

@@ -189,7 +189,7 @@ class Participant:
         self.connecting.tick()
         if now_us - self._ticked_us >= PHASER_TICK_US:
             self._ticked_us = now_us
-            self.copies.happen_to_all(phaser.Tick())
+            self.copies.tick()
 
     def _connected(self, node: str) -> None:
         self.router.connected(node)

@@ -110,6 +110,18 @@ class Phaser:
         ledger = self.ledger
         return Standing(ledger.counted_synced, epoch_within(ledger.expansion, ledger.synced), ledger.synced)
 
+    @property
+    def idle(self) -> bool:
+        """Nothing here waits for time to pass: a Tick would change nothing."""
+        desk, barrier, relay = self.desk, self.barrier, self.relay
+        if desk.backlog.queue or desk.pending or desk.repetitions or barrier.running or barrier.waiting:
+            return False
+        if relay is None or not relay.settled:
+            return False
+        if self.leading is not None:
+            return self.leading.phase is Phase.OPEN
+        return self.following is not None and self.following.complaint != self.ledger.end
+
     def turn(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
         """Everything that has happened, in order. `now_us` never goes back; `wall_us` is the leader's clock, already
         held close to the cluster's."""

@@ -178,6 +178,15 @@ class Relay:
         feed.asked_us = self.now_us
         self._send(feed.node, Confirm(self.wedge.term, self.round))
 
+    @property
+    def settled(self) -> bool:
+        """Everybody further down has everything, and has said so."""
+        end, committed = self.ledger.end, self.ledger.commit_known
+        return not self.asking and all(
+            feed.introduced and feed.transfer is None and feed.through >= end and feed.commit_there >= committed
+            for feed in self.feeds.values()
+        )
+
     def resend(self) -> None:
         """What has come to nothing for too long is taken for lost."""
         resend_us = self.ledger.settings.resend_us
