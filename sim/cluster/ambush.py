@@ -7,15 +7,24 @@ from typing import TYPE_CHECKING, Final, cast
 from hansard.distributor.bucket import Bucket as Record
 from hansard.distributor.bucket import State
 from hansard.distributor.member import Member
+from hansard.participant.event import Leave
 from hansard.phaser.leader import Phase
 from sim.atomic.participant import Participant as LogParticipant
 from sim.atomic.plan import Fault
 
 from .node import Node
+from .reserve import spares
 
 if TYPE_CHECKING:
     from .nemesis import Nemesis
 
+AMBUSHES: Final = (
+    "lose bucket",
+    "crash opening leader",
+    "give up while opening",
+    "depart expanding",
+    "depart expanded",
+)
 WAIT_US: Final = 4_000_000
 LOOK_US: Final = 3_000
 
@@ -29,6 +38,7 @@ class Ambush:
         strike: dict[str, Callable[[Fault, Random], bool]] = {
             "lose bucket": self._lose,
             "crash opening leader": self._crash_opening,
+            "give up while opening": self._give_up_while_opening,
             "depart expanding": self._depart_expanding,
             "depart expanded": self._depart_expanded,
         }
@@ -76,6 +86,25 @@ class Ambush:
                     return self.nemesis.crash([cast("LogParticipant", node)], fault.length_us)
         return False
 
+    def _give_up_while_opening(self, fault: Fault, random: Random) -> bool:
+        """Another departure, while the government that the first one made necessary has not opened: the report of that
+        one comes too late."""
+        for record in random.sample(self._records(), len(self._records())):
+            if record.leader is not None and record.epoch > record.opened and len(record.members) > 1:
+                others = [member for member in record.members if member != record.leader]
+                if self._given_up(random.choice(others)):
+                    self.world.coverage.counts["given up while opening"] += 1
+                    return True
+        return False
+
+    def _given_up(self, member: Member) -> bool:
+        """An operator takes it for lost, though it is there."""
+        leader = self.world.log_leader
+        if leader is None or leader.name == member.node or not spares(self.world, [member.node]):
+            return False
+        leader.happen(Leave(member.node))
+        return True
+
     def _depart_expanding(self, fault: Fault, random: Random) -> bool:
         """Somebody of a bucket whose newcomers do not count yet."""
         records = [one for one in self._records() if one.state is State.EXPANDING]
@@ -96,4 +125,6 @@ class Ambush:
 
     def _away(self, random: Random, member: Member) -> bool:
         node = self._node(member)
+        if random.random() < 0.4:
+            return self._given_up(member)
         return node.core is not None and self.nemesis.absent([node], random)

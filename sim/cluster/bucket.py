@@ -64,11 +64,23 @@ class Copy:
         return cast("BucketParticipant", self)
 
 
+class Copies(dict[str, Copy]):
+    """By the names of nodes: whoever is looked for is found."""
+
+    def __init__(self, bucket: "Bucket") -> None:
+        super().__init__()
+        self._bucket = bucket
+
+    def __missing__(self, name: str) -> Copy:
+        self[name] = copy = Copy(self._bucket, self._bucket.cluster.by_name[name])
+        return copy
+
+
 class Bucket:
     def __init__(self, world: "World", number: int) -> None:
         self.cluster = world
         self.number = number
-        self.by_place: dict[str, Copy] = {}
+        self.by_place = Copies(self)
         self.oracles: list[Oracle] = oracles(thorough=world.plan.thorough)
         self.turn_oracles = [oracle for oracle in self.oracles if type(oracle).after_turn is not Oracle.after_turn]
         (self.sequence,) = [oracle for oracle in self.oracles if isinstance(oracle, OneSequence)]
@@ -81,8 +93,6 @@ class Bucket:
         return cast("BucketWorld", self)
 
     def at(self, node: Node) -> Copy:
-        if node.name not in self.by_place:
-            self.by_place[node.name] = Copy(self, node)
         return self.by_place[node.name]
 
     # As an edict.

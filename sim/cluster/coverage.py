@@ -45,6 +45,7 @@ REQUIRED: Final[tuple[str, ...]] = (
     "copy dropped",
     "newcomer with a head start",
     "opening leader crashed",
+    "given up while opening",
     "wrong clock held",
     "named connection got its number back",
     "connection continued",

@@ -12,7 +12,7 @@ from sim.atomic import upheaval
 from sim.atomic.participant import Participant as LogParticipant
 from sim.atomic.plan import Fault
 
-from .ambush import Ambush
+from .ambush import AMBUSHES, Ambush
 from .node import Node
 from .reserve import keeps_data, spares
 from .wishes import Wishes
@@ -57,7 +57,7 @@ class Nemesis(atomic.Nemesis):
                 return self._upheaval.replace_one(nodes, length, random)
             case "trim":
                 return sum([node.trim() for node in world.nodes]) > 0
-            case "lose bucket" | "crash opening leader" | "depart expanding" | "depart expanded":
+            case kind if kind in AMBUSHES:
                 return self._ambush.wait(fault, random)
             case "rename":
                 return self._reconnect(random)

@@ -49,6 +49,7 @@ KINDS: Final = (
     "absence during absence",
     "lose bucket",
     "crash opening leader",
+    "give up while opening",
     "depart expanding",
     "depart expanded",
     "drain",
@@ -60,7 +61,16 @@ KINDS: Final = (
     "trim",
     "rename",
 )
-DEPARTING: Final = ("absence", "two absences", "absence during absence", "isolate", "leave", "pause", "crash")
+DEPARTING: Final = (
+    "absence",
+    "two absences",
+    "absence during absence",
+    "give up while opening",
+    "isolate",
+    "leave",
+    "pause",
+    "crash",
+)
 MOVING: Final = (
     "move bucket",
     "drain",
@@ -68,9 +78,9 @@ MOVING: Final = (
     "depart expanding",
     "depart expanded",
     "crash opening leader",
-    "trim",
+    "give up while opening",
 )
-LOSING: Final = ("lose bucket", "lose bucket", "wipe", "absence", "power cut", "crash several")
+LOSING: Final = ("lose bucket", "lose bucket", "wipe", "absence", "power cut", "crash several", "give up while opening")
 
 
 class WrongClock(Struct, frozen=True):

@@ -3,7 +3,8 @@
 It is held against the clocks of those who voted in the last seconds: that is how long an answer about the time is good
 for. Where their number is even, either of the two in the middle will do. A leader that has not been told the time for a
 while goes on by its own steady clock, so it may be off by what that one drifts meanwhile. A stamp is never lower than
-the one before it in the bucket; where that is what keeps it high, it is not looked at.
+the one before it in the bucket; where that is what keeps it high, it is not looked at. And as long as only two voters
+are there, of whom one is wrong, nobody can say which one.
 """
 
 from collections import deque
@@ -96,10 +97,16 @@ class Stamps(Oracle):
         slack_us = TOLERANCE_US + int(silent_us * DRIFT)
         stamp = header.last_timestamp
         kept = stamp <= self._last.get(bucket, 0)
-        if stamp < earliest_us - slack_us or (stamp > latest_us + slack_us and not kept):
+        away = stamp < earliest_us - slack_us or (stamp > latest_us + slack_us and not kept)
+        if away and not self._undecided(world):
             off = (stamp - (latest_us if stamp > latest_us else earliest_us)) / 1e6
             what = f"{copy.name} stamps {put.batch} of bucket {bucket} {off:.3f} s away from the voters' time"
             self._doubtful[bucket, header.base_offset, header.crc] = what
+
+    def _undecided(self, world: "World") -> bool:
+        voters = [world.by_name[name] for name in self._councils[-1][1]]
+        there = [node for node in voters if node.core is not None and node.core.here.member is not None]
+        return world.wrong in there and len(there) <= 2
 
     def _seen(self, copy: "Copy") -> None:
         sequence, bucket = copy.world.sequence, copy.world.number
