@@ -25,6 +25,7 @@ from hansard.participant.effect import (
     Persist,
     Pressure,
     Send,
+    Thinned,
 )
 from hansard.participant.event import Connected, Event, Fetched, Leave, Received, Tick, Trimmed
 from hansard.participant.message import Message
@@ -63,6 +64,8 @@ class Node:
         """It wants to go, and stops when it may."""
         self.left = False
         """It has gone in order."""
+        self.thinned: tuple[int, ...] = ()
+        """The buckets that it says have too few copies."""
         self.down_for_good = False
         self.troubled_until_us = 0
         self.address_number = 0
@@ -126,6 +129,7 @@ class Node:
             zone=self.zone,
         )
         self.inbox, self._turn_planned, self._syncing, self.leaving, self.left = [], False, False, False, False
+        self.thinned = ()
         self.world.started(self)
         self.turn([])
         self._later(int(self.random.random() * self._tick_us), self._tick)
@@ -219,6 +223,8 @@ class Node:
                 world.operator.answered(self, effect)
             case Fetch():
                 self._fetch(effect)
+            case Thinned():
+                self.thinned = effect.buckets
             case Left():
                 self.left = True
                 self._later(500, self.crash)

@@ -145,7 +145,7 @@ def plan(seed: int) -> Plan:
     drifting = random.random() < 0.5
     clients = random.choice((2, 3, 3, 4))
     replication = random.choice((1, 2, 2, 3, 3, 3, 5))
-    settings = _settings(random)
+    settings = _settings(random, chaotic=chaotic)
     return Plan(
         seed=seed,
         settings=settings,
@@ -201,11 +201,12 @@ def _wrong_clock(random: Random, places: int) -> WrongClock | None:
     return WrongClock(random.randrange(1, places), by_us, random.choice((0, random.randrange(3_000_000, FAULTED_US))))
 
 
-def _settings(random: Random) -> Settings:
+def _settings(random: Random, *, chaotic: bool) -> Settings:
+    # Where messages overtake each other, whatever is in flight behind one that is late is sent again for each of them.
     heartbeat_us = random.choice((100_000, 150_000, 200_000, 240_000))
     election_us = heartbeat_us * random.choice((3, 4))
     compact_entries = random.choice((8, 30, 100, 2048))
-    tight = random.random() < 0.3
+    tight = random.random() < 0.3 or chaotic
     log = LogSettings(
         heartbeat_us=heartbeat_us,
         election_us=election_us,

@@ -15,6 +15,7 @@ from .receipts import TrueReceipts
 from .stamps import Stamps
 from .steadfast import Steadfast
 from .table import SameTable
+from .thinned import SaidSo
 
 __all__ = ["Oracle", "SameTable", "Violation", "oracles"]
 
@@ -30,5 +31,6 @@ def oracles(table: SameTable, *, thorough: bool = True) -> list[Oracle]:
         OwnNumbers(),
         OrdersOnce(),
         Steadfast(),
+        SaidSo(),
         Bounded(thorough=thorough),
     ]
