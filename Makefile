@@ -14,12 +14,13 @@ demo: ## show what Hansard does, in a terminal
 	@tools/setup run
 	@$(BIN)/python -m hansard.demo $(ARGS)
 
-test: ## run the tests and 1,100 simulated worlds; ARGS="-k name" runs some of the tests
+test: ## run the tests and 1,400 simulated worlds; ARGS="-k name" runs some of the tests
 	@tools/setup dev
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
 ifndef ARGS
 	@$(BIN)/python -m sim.seeds --seeds 500
 	@$(BIN)/python -m sim.seeds --world atomic --seeds 600
+	@$(BIN)/python -m sim.seeds --world cluster --seeds 300
 endif
 
 check: ## lint, formatting, types and the rules of the house, each even when another failed
@@ -41,7 +42,7 @@ bench: ## measure; ARGS= is passed on
 	@tools/setup run
 	@$(BIN)/python -m bench $(ARGS)
 
-sim: ## simulate SEEDS=100 worlds, on all cores, of WORLD=bucket or atomic; a failing seed says how to look at it
+sim: ## simulate SEEDS=100 worlds, on all cores, of WORLD=bucket, atomic or cluster; a failing seed says how to look at it
 	@tools/setup dev
 	@$(BIN)/python -m sim.seeds --world $(or $(WORLD),bucket) --seeds $(or $(SEEDS),100) $(ARGS)
 

@@ -38,7 +38,7 @@ def message_words(message: Message) -> str:
             return f"bucket {message.bucket} to {message.to}: {bucket.message_words(message.message)}"
         case Hop():
             place = f"{message.origin} {message.number}, hop {message.hops}, version {message.version}"
-            return f"Hop to bucket {message.bucket} in {message.epoch}, from {place}"
+            return f"Hop to bucket {message.bucket}, from {place}"
         case _:
             return str(message)
 

@@ -87,7 +87,7 @@ class Storm:
             case "ask" if company.here:
                 node = random.choice(company.here)
                 company.propose(Grant(random.randrange(100), random.randint(1, 9)), node)
-                company.propose(Names((f"name {random.randrange(5)}",), random.randrange(1 << 50)), node)
+                company.propose(Names(((f"name {random.randrange(5)}", 0),), random.randrange(1 << 50)), node)
             case _:
                 pass
 

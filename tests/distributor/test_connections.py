@@ -25,7 +25,7 @@ def granted(cluster: Company, node: str, number: int, count: int) -> range:
 
 
 def named(cluster: Company, name: str, wall_us: int = 0) -> int | None:
-    cluster.propose(Names((name,), wall_us))
+    cluster.propose(Names(((name, 0),), wall_us))
     found = cluster.distributor.connections.names.get(name)
     return found.connection if found else None
 
@@ -88,8 +88,8 @@ def test_names_that_are_none_get_nothing(cluster: Company) -> None:
 def test_when_there_are_too_many_names_the_known_ones_go_on() -> None:
     names = tuple([(f"name {number}", Named(number, 0)) for number in range(1, 200_001)])
     connections = Connections(Image(200_001, 0, (), names))
-    connections.name(Names(("one more",), 1), MEMORY_US)
-    connections.name(Names(("name 7",), 1), MEMORY_US)
+    connections.name(Names((("one more", 0),), 1), MEMORY_US)
+    connections.name(Names((("name 7", 0),), 1), MEMORY_US)
     assert "one more" not in connections.names and connections.names["name 7"] == Named(7, 1)
-    connections.name(Names(("one more",), 2 * MEMORY_US + 1), MEMORY_US)
+    connections.name(Names((("one more", 0),), 2 * MEMORY_US + 1), MEMORY_US)
     assert connections.names["one more"].connection == 200_001

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hansard.participant.clock import RTT_US_MAX, TOLERANCE_US, ClusterClock
+from hansard.participant.clock import RTT_US_MAX, TOLERANCE_US, UNKNOWN_RTT_US_MAX, ClusterClock
 from hansard.participant.message import ClockTold
 
 SECOND = 1_000_000
@@ -68,10 +68,12 @@ def test_who_does_not_know_the_time_waits_a_while_for_all_voters() -> None:
 
 def test_an_answer_that_took_too_long_counts_only_if_nothing_is_known() -> None:
     clock = ClusterClock("b", SECOND)
-    clock.told("a", ClockTold(0, NOON, NOON), "a", 10 * SECOND)
-    assert clock.wall_us(10 * SECOND, NOON + DAY) == NOON + 5 * SECOND + TOLERANCE_US
+    clock.told("a", ClockTold(0, NOON, NOON), "a", UNKNOWN_RTT_US_MAX + 1)
+    assert not clock.known
+    clock.told("a", ClockTold(0, NOON, NOON), "a", 4 * SECOND)
+    assert clock.wall_us(4 * SECOND, NOON + DAY) == NOON + 2 * SECOND + TOLERANCE_US
     clock.told("a", ClockTold(0, NOON + DAY, NOON + DAY), "a", RTT_US_MAX + 1)
-    assert clock.wall_us(10 * SECOND, NOON + DAY) == NOON + 5 * SECOND + TOLERANCE_US
+    assert clock.wall_us(4 * SECOND, NOON + DAY) == NOON + 2 * SECOND + TOLERANCE_US
     clock.told("a", ClockTold(0, NOON, NOON), "a", RTT_US_MAX)
     assert clock.wall_us(0, NOON + DAY) == NOON - RTT_US_MAX // 2 + TOLERANCE_US
 

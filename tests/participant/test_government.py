@@ -1,5 +1,7 @@
 """Buckets find their place among participants and keep it, whatever dies."""
 
+from itertools import pairwise
+
 import pytest
 
 from hansard.batch import Flag
@@ -8,7 +10,7 @@ from hansard.distributor.bucket import State
 from hansard.distributor.command import Configure, Drain, Move, Pause, Undrain
 from hansard.distributor.orders import Standing
 from hansard.distributor.settings import Shape
-from hansard.participant.effect import Drop, Load
+from hansard.participant.effect import Drop, Load, Thinned
 from hansard.participant.message import Bucketed
 from hansard.participant.settings import Settings
 from hansard.phaser import message as phaser
@@ -252,3 +254,27 @@ def test_a_bucket_that_waits_for_somebody_is_not_at_rest() -> None:
     cluster.run(0.2)
     phasers = [copy.phaser for core in cluster.up for copy in core.copies.running.values()]
     assert [phaser for phaser in phasers if phaser is not None and not phaser.idle]
+
+
+def test_what_is_thinned_out_is_said_and_so_is_that_all_is_well_again() -> None:
+    cluster = formed(3)
+    cluster.told.clear()
+    cluster.crash("c")
+    cluster.until(lambda: ("a", Thinned((0, 1, 2, 3))) in cluster.told)
+    cluster.start("c")
+    cluster.until(lambda: ("a", Thinned(())) in cluster.told)
+    assert all(len(bucket.full) == 3 for bucket in cluster.table.buckets)
+
+
+def test_an_order_can_be_followed_to_its_end() -> None:
+    cluster = formed(4, 8)
+    cluster.order(Drain("b"), order="drain")
+    left: list[int] = []
+    while not left or left[-1]:
+        cluster.run(0.01)
+        status, remaining = cluster.core("c").status("drain")
+        if status is not None:
+            left.append(remaining)
+    assert left[0] == 6
+    assert all(later <= earlier for earlier, later in pairwise(left))
+    assert cluster.core("c").status("another") == (None, 0)

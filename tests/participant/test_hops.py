@@ -42,7 +42,7 @@ def test_it_stays_small() -> None:
 
 
 def hop(process: int, number: int, origin: str = "a") -> Hop:
-    return Hop(origin, Process(process, 1), number, 1, 0, 0, 0, build([b"k"], [b"v"]), 0, 1, None)
+    return Hop(origin, Process(process, 1), number, 1, 0, 0, build([b"k"], [b"v"]), 0, 1, None)
 
 
 def test_each_process_of_each_node_has_its_own_numbers() -> None:

@@ -164,8 +164,8 @@ def test_a_hop_that_comes_late_is_answered() -> None:
     version, batch = cluster.table.version, build([IN_ZERO], [b"v"])
     late, last, process = 1, 5001, Process(1, 1)
     cluster.sent.clear()
-    cluster.happen(leader, Received(origin, Hop(origin, process, last, 1, version, 1, 0, batch, SECOND, 4, None)))
-    cluster.happen(leader, Received(third, Hop(origin, process, late, 2, version, 1, 0, batch, SECOND, 4, None)))
+    cluster.happen(leader, Received(origin, Hop(origin, process, last, 1, version, 0, batch, SECOND, 4, None)))
+    cluster.happen(leader, Received(third, Hop(origin, process, late, 2, version, 0, batch, SECOND, 4, None)))
     cluster.run(1)
     answers = [send.message for _, send in cluster.sent if isinstance(send.message, HopAnswer)]
     assert sorted([answer.number for answer in answers]) == [late, last]
@@ -264,8 +264,9 @@ def test_a_named_stream_that_a_bucket_has_forgotten_can_go_on() -> None:
     assert isinstance(outcome, Stored)
 
 
-def test_a_bucket_that_nobody_leads_does_not_take_all_the_room() -> None:
-    cluster = Cluster(Settings(held_count_max=100))
+@pytest.mark.parametrize("settings", [Settings(held_count_max=100), Settings(held_bytes_max=100_000)])
+def test_a_bucket_that_nobody_leads_does_not_take_all_the_room(settings: Settings) -> None:
+    cluster = Cluster(settings)
     cluster.add(*"abcd")
     cluster.found(4, participants=4, replication=1)
     cluster.steady()
@@ -273,7 +274,7 @@ def test_a_bucket_that_nobody_leads_does_not_take_all_the_room() -> None:
     cluster.crash("d")
     cluster.until(lambda: cluster.table.buckets[lost].state is State.LOST)
     there = next(key for key in KEYS if bucket_of(key_hash(key), 4) == lost)
-    waiting = [cluster.submit("a", there, seconds=10) for _ in range(200)]
+    waiting = [cluster.submit("a", there, b"v" * 1000, seconds=10) for _ in range(200)]
     elsewhere = [key for key in KEYS if bucket_of(key_hash(key), 4) != lost]
     assert {type(cluster.answer(cluster.submit("a", key))) for key in elsewhere} == {Stored}
     assert any(id not in cluster.answers for id in waiting)

@@ -91,7 +91,7 @@ def test_a_hop_that_comes_twice_is_submitted_once() -> None:
     cluster = formed(3)
     leader = cluster.leader(0)
     other = next(node for node in "abc" if node != leader)
-    hop = Hop(other, Process(1, 1), 1, 1, cluster.table.version, 1, 0, build([IN_ZERO], [b"v"]), SECOND, 4, None)
+    hop = Hop(other, Process(1, 1), 1, 1, cluster.table.version, 0, build([IN_ZERO], [b"v"]), SECOND, 4, None)
     cluster.sent.clear()
     cluster.happen(leader, Received(other, hop), Received(other, hop))
     cluster.run(1)
@@ -105,7 +105,7 @@ def test_one_with_an_older_table_waits_for_the_newer_one() -> None:
     follower = next(node for node in "abc" if node != cluster.leader(0))
     other = next(node for node in "abc" if node not in (follower, cluster.leader(0)))
     version = cluster.table.version
-    hop = Hop(other, Process(1, 1), 1, 1, version + 1, 2, 0, build([IN_ZERO], [b"v"]), 3 * SECOND, 4, None)
+    hop = Hop(other, Process(1, 1), 1, 1, version + 1, 0, build([IN_ZERO], [b"v"]), 3 * SECOND, 4, None)
     cluster.sent.clear()
     cluster.happen(follower, Received(other, hop))
     cluster.run(0.05)
@@ -121,7 +121,7 @@ def test_one_with_an_older_table_waits_for_the_newer_one() -> None:
 def test_nothing_goes_round_in_circles() -> None:
     cluster = formed(3)
     leader = cluster.leader(0)
-    hop = Hop("a", Process(1, 1), 1, Settings().hops_max, 0, 1, 0, build([IN_ZERO], [b"v"]), SECOND, 4, None)
+    hop = Hop("a", Process(1, 1), 1, Settings().hops_max, 0, 0, build([IN_ZERO], [b"v"]), SECOND, 4, None)
     wrong = next(node for node in "abc" if node != leader)
     cluster.sent.clear()
     cluster.happen(wrong, Received("a", hop))

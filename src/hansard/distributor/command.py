@@ -43,11 +43,10 @@ class Grant(Struct, frozen=True, tag="grant"):
 class Names(Struct, frozen=True, tag="names"):
     """A connection number for each name: the same one until it expires, and from here on again."""
 
-    names: tuple[str, ...]
+    names: tuple[tuple[str, int], ...]
+    """Each with the number that it had, if a bucket has forgotten that one's stream: it gets another; else 0."""
     wall_us: int
     """The proposer's idea of the cluster's time."""
-    broken: tuple[int, ...] = ()
-    """Numbers that some of these names had, and that a bucket has forgotten: they get others."""
 
 
 # Orders: what operators want. Each has an id, so that it is carried out once, and its status can be asked for.

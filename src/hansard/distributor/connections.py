@@ -72,9 +72,9 @@ class Connections:
         """Nothing comes of a name when there are too many: whoever asked does not find it."""
         self.wall_us = max(self.wall_us, names.wall_us)
         self._expire(memory_us)
-        for name in names.names:
+        for name, broken in names.names:
             known = self.names.get(name)
-            if known is not None and known.connection in names.broken:
+            if known is not None and known.connection == broken:
                 del self.names[name], self._name_of[known.connection]
                 known = None
             if known is None:

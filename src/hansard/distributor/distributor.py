@@ -47,7 +47,8 @@ class Distributor(Records):
                 bucket = self.buckets[copy.bucket]
                 if suffices(copy, bucket) and member not in bucket.returned:
                     # Where the log was made anew from an older copy, disks may know later epochs than it does.
-                    epoch = max(bucket.epoch, copy.counted) if bucket.leader is None else bucket.epoch
+                    last = max(bucket.epoch, copy.counted, copy.expanded)
+                    epoch = last if bucket.leader is None else bucket.epoch
                     returned = (*bucket.returned, member)
                     self.put(copy.bucket, replace(bucket, epoch=epoch, returned=returned))
 
@@ -105,7 +106,7 @@ class Distributor(Records):
         self.slots.fill()
         self._place()
         self._grow()
-        if wishes.waiting(self):  # they take room, and what is missing comes first
+        if wishes.ordered(self):  # they take room, and what is missing comes first
             self._begin_moves(missing_only=True)
         wishes.follow(self)
         self._begin_moves()
@@ -172,8 +173,9 @@ class Distributor(Records):
     def _begin_moves(self, *, missing_only: bool = False) -> None:
         room, settings = self.room, self.settings
         if room > 0 and self.buckets:
-            moves = plan(self.buckets, self.slots, settings, room, paused=self.paused, missing_only=missing_only)
-            for number, goal in moves:
+            ordered = wishes.ordered(self)
+            what = (self.buckets, self.slots, settings, room)
+            for number, goal in plan(*what, paused=self.paused, missing_only=missing_only, ordered=ordered):
                 self.put(number, transition.moved(self.buckets[number], goal, settings.shape))
 
 

@@ -4,7 +4,7 @@ What is missing comes first, then what an operator has ordered, and last what is
 plan that lasts: each call looks at what is there and takes what is under way for done.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from .arrangement import Arrangement, Row
 from .balance import Exchanges, Leads, Memberships, led_by
@@ -26,9 +26,10 @@ def plan(
     *,
     paused: bool = False,
     missing_only: bool = False,
+    ordered: Container[int] = (),
 ) -> list[Move]:
-    """At most so many moves."""
-    planner = _Planner(buckets, slots, settings, room)
+    """At most so many moves. What an operator has ordered elsewhere is left to that order."""
+    planner = _Planner(buckets, slots, settings, room, ordered)
     planner.refill()
     planner.add()
     if not missing_only:
@@ -42,8 +43,11 @@ def plan(
 
 
 class _Planner:
-    def __init__(self, buckets: Sequence[Bucket], slots: Slots, settings: Settings, room: int) -> None:
+    def __init__(
+        self, buckets: Sequence[Bucket], slots: Slots, settings: Settings, room: int, ordered: Container[int]
+    ) -> None:
         self.ring = Ring(slots)
+        self._ordered = ordered
         self.moves: list[tuple[int, Row]] = []
         self._room = room
         self._settings = settings
@@ -79,13 +83,13 @@ class _Planner:
                 rows[number] = row
                 if goal:
                     pass
-                elif bucket.opened == bucket.epoch:
+                elif bucket.opened == bucket.epoch and number not in self._ordered:
                     free[number] = bucket
                     if len(row) + len(bucket.vacant) != wanted and not bucket.pinned:
                         self._odd.append(number)
                     if bucket.shape is not shape:
                         self._outdated.append(number)
-                else:
+                elif bucket.opened != bucket.epoch:
                     self.recovering = True
             if bucket.vacant:
                 missing = [places[slot] for slot in bucket.vacant if places[slot] not in row]

@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from . import transition
 from .bucket import State
-from .command import Configure, Drain, Found, Move, Order, Pause, Release, Resume, Undrain
+from .command import Configure, Drain, Found, Move, Order, Pause, Release, Resume, Undrain, Wish
 from .member import Member
 from .orders import RUNNING_MAX, Standing
-from .records import Records
+from .records import Records, has
 from .settings import BUCKETS_MAX, REPLICATION_MAX
 
 RELEASED: Final = "the bucket was released"
@@ -120,9 +120,9 @@ def _configure(records: Records, configure: Configure) -> str:
 # Following those that take their time.
 
 
-def waiting(records: Records) -> bool:
-    """Whether a move by hand may be begun."""
-    return any(isinstance(wish, Move) for wish in records.orders.running.values())
+def ordered(records: Records) -> dict[int, None]:
+    """The buckets that are to be moved by hand."""
+    return {wish.bucket: None for wish in records.orders.running.values() if isinstance(wish, Move)}
 
 
 def follow(records: Records) -> None:
@@ -171,7 +171,7 @@ def _follow_move(records: Records, id: str, move: Move, room: int) -> bool:
         records.put(move.bucket, transition.recalled(bucket))
     elif bucket.state is State.STEADY:
         if bucket.leader == goal[0] and sorted(bucket.full) == sorted(goal):
-            records.put(move.bucket, replace(bucket, pinned=True))
+            records.put(move.bucket, replace(bucket, pinned=True, vacant=()))
             records.orders.note(id, move, Standing.DONE)
         elif room > 0:
             for member in goal:
@@ -192,3 +192,24 @@ def _goal(records: Records, move: Move) -> tuple[Member, ...] | None:
             return None
         found.append(member)
     return tuple(found)
+
+
+def remaining(records: Records, wish: Wish) -> int:
+    """How many buckets are not yet as an operator wants them. Also for wishes that are granted at once, and take their
+    time all the same."""
+    match wish:
+        case Found() | Release() | Pause():
+            return 0 if records.founding is None else records.founding.buckets
+        case Drain():
+            member = records.slots.member(wish.node)
+            return sum([member is not None and has(bucket, member) for bucket in records.buckets])
+        case Move():
+            bucket = records.buckets[wish.bucket] if 0 <= wish.bucket < len(records.buckets) else None
+            return int(bucket is not None and bool(bucket.goal))
+        case Undrain() | Resume():
+            return sum([bool(bucket.goal) for bucket in records.buckets])
+        case Configure():
+            wanted, shape = records.wanted, records.settings.shape
+            return sum([len(bucket.copies) != wanted or bucket.shape is not shape for bucket in records.buckets])
+        case _:
+            assert_never(wish)

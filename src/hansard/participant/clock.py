@@ -14,6 +14,8 @@ from typing import Final
 from .message import ClockTold
 
 RTT_US_MAX: Final = 600_000
+UNKNOWN_RTT_US_MAX: Final = 5_000_000
+"""As long as nothing better is known."""
 TOLERANCE_US: Final = 250_000
 """With what is off besides this keeps every stamp within a second of the median."""
 UNKNOWN_US: Final = 100_000
@@ -52,7 +54,7 @@ class ClusterClock:
 
     def told(self, sender: str, told: ClockTold, leader: str, now_us: int) -> None:
         rtt_us = now_us - told.asked_us
-        if rtt_us < 0 or (rtt_us > RTT_US_MAX and self.known):
+        if not 0 <= rtt_us <= (RTT_US_MAX if self.known else UNKNOWN_RTT_US_MAX):
             return
         self._voters[sender] = (told.wall_us + rtt_us // 2 - now_us, now_us)
         if told.cluster_us and sender == leader and leader != self._node:

@@ -13,7 +13,7 @@ from .here import Here
 WAITING_MAX: Final = 20_000
 SESSION_BITS: Final = 32
 """Of the number of a grant; what is above them says which process asks."""
-NAMES_AT_ONCE: Final = 1000
+NAMES_AT_ONCE: Final = 500
 RENEWALS: Final = 8
 """A name that is in use is asked for so many times in the time for which a bucket remembers it."""
 
@@ -85,12 +85,11 @@ class Connecting:
                 wished.append(Grant(self._grant, max(here.settings.connections, len(self._waiting))))
         if self._wanted and wall_us and not self._naming:
             self._naming = True
-            names = tuple(self._wanted)[:NAMES_AT_ONCE]
-            broken = []
+            names = list(self._wanted)[:NAMES_AT_ONCE]
             for name in names:
                 del self._wanted[name]
-                broken += [connect.broken for connect in self._named[name] if connect.broken]
-            wished.append(Names(names, wall_us, tuple(broken)))
+            broken = [max([connect.broken for connect in self._named[name]], default=0) for name in names]
+            wished.append(Names(tuple(zip(names, broken, strict=True)), wall_us))
         return wished
 
     def _give_out(self) -> None:
@@ -117,7 +116,7 @@ class Connecting:
             return
         self._naming = False
         known = self._here.distributor.connections.names
-        for name in command.names:
+        for name, _ in command.names:
             named = known.get(name)
             for connect in self._named.pop(name, []):
                 self._answer(connect, named.connection if named is not None else 0)
@@ -126,7 +125,9 @@ class Connecting:
         now_us = self._here.now_us
         while self._waiting and self._waiting[0].deadline_us <= now_us:
             self._answer(self._waiting.popleft(), 0)
-        for waiting in self._named.values():
+        for name, waiting in list(self._named.items()):
             for connect in [connect for connect in waiting if connect.deadline_us <= now_us]:
                 waiting.remove(connect)
                 self._answer(connect, 0)
+            if not waiting and name in self._wanted:  # one that is in use is wanted again by itself
+                del self._named[name], self._wanted[name]

@@ -108,8 +108,21 @@ class Pressure(Struct, frozen=True, gc=False):
     high: bool
 
 
+class Thinned(Struct, frozen=True, gc=False):
+    """These buckets have fewer copies than they should, from now on, and somebody should know; none, if all is well."""
+
+    buckets: tuple[int, ...]
+
+
 Notice = (
-    atomic.Led | atomic.Left | atomic.Strange | atomic.Superseded | atomic.Refused | atomic.Outdated | atomic.Departing
+    Thinned
+    | atomic.Led
+    | atomic.Left
+    | atomic.Strange
+    | atomic.Superseded
+    | atomic.Refused
+    | atomic.Outdated
+    | atomic.Departing
 )
 """What somebody should know; of these, `Left`, `Superseded` and `Outdated` are the end."""
 

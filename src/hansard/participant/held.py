@@ -5,7 +5,7 @@ local    a phaser here has it
 away     it hopped to the leader's node, which answers to where it came from
 """
 
-from collections import deque
+from bisect import insort
 from collections.abc import Callable
 from enum import Enum, auto
 
@@ -68,7 +68,8 @@ class Parked:
     """By bucket, each in the order in which they came: what comes back goes before what came later."""
 
     def __init__(self) -> None:
-        self.queues: dict[int, deque[Held]] = {}
+        self.queues: dict[int, list[Held]] = {}
+        self._bytes: dict[int, int] = {}
 
     def __contains__(self, bucket: int) -> bool:
         return bucket in self.queues
@@ -76,25 +77,30 @@ class Parked:
     def count(self, bucket: int) -> int:
         return len(self.queues.get(bucket, ()))
 
+    def bytes(self, bucket: int) -> int:
+        return self._bytes.get(bucket, 0)
+
     def put(self, held: Held) -> None:
         held.place, held.node = Place.PARKED, ""
-        queue = self.queues.setdefault(held.bucket, deque())
-        if not queue or held.order > queue[-1].order:
-            queue.append(held)
-        elif held.order < queue[0].order:
-            queue.appendleft(held)
-        else:
-            self.queues[held.bucket] = deque(sorted([*queue, held], key=lambda other: other.order))
+        self._bytes[held.bucket] = self.bytes(held.bucket) + held.batch.length
+        insort(self.queues.setdefault(held.bucket, []), held, key=lambda other: other.order)
 
     def take(self, bucket: int, ready: Callable[[Held], bool]) -> Held | None:
         """The first one, if it may go on."""
         queue = self.queues.get(bucket)
         if queue is None or not ready(queue[0]):
             return None
-        held = queue.popleft()
-        if not queue:
-            del self.queues[bucket]
+        held = queue.pop(0)
+        self._keep(bucket, queue, held.batch.length)
         return held
+
+    def _keep(self, bucket: int, queue: list[Held], taken: int) -> None:
+        """What is left of a queue."""
+        if queue:
+            self.queues[bucket] = queue
+            self._bytes[bucket] -= taken
+        else:
+            del self.queues[bucket], self._bytes[bucket]
 
     def expired(self, now_us: int) -> list[Held]:
         """Those that have waited for too long are not parked any more."""
@@ -103,11 +109,8 @@ class Parked:
             over = [held for held in queue if held.until_us <= now_us]
             if over:
                 found += over
-                rest = deque([held for held in queue if held.until_us > now_us])
-                if rest:
-                    self.queues[bucket] = rest
-                else:
-                    del self.queues[bucket]
+                taken = sum([held.batch.length for held in over])
+                self._keep(bucket, [held for held in queue if held.until_us > now_us], taken)
         return found
 
 

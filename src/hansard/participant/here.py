@@ -11,7 +11,18 @@ from .settings import Settings
 
 
 class Here:
-    __slots__ = ("_jitter", "address", "distributor", "effects", "member", "node", "now_us", "process", "settings")
+    __slots__ = (
+        "_jitter",
+        "address",
+        "distributor",
+        "effects",
+        "member",
+        "node",
+        "now_us",
+        "own",
+        "process",
+        "settings",
+    )
 
     def __init__(
         self,
@@ -25,6 +36,8 @@ class Here:
         self.settings = settings
         self.distributor = distributor
         self.effects: list[Effect] = []
+        self.own: list[Message] = []
+        """What we have said to ourselves in this turn."""
         self.member: Member | None = None
         """Who we are in governments; None while we have departed, or not arrived."""
         self.process = Process(0, 0)
@@ -35,7 +48,9 @@ class Here:
 
     def send(self, to: str, message: Message) -> None:
         address = self.address(to)
-        if address:
+        if to == self.node:
+            self.own.append(message)
+        elif address:
             self.effects.append(Send(to, address, message))
 
     def retry_us(self) -> int:

@@ -39,7 +39,8 @@ class Bucketed(Struct, frozen=True, array_like=True, tag=2, gc=False):
 
 
 class Hop(Struct, frozen=True, array_like=True, tag=3, gc=False):
-    """A submission on its way to the bucket's leader."""
+    """A submission on its way to the bucket's leader. Of a doubled one the second is ignored, by a receiver that has
+    not restarted in between: the connections see to that, because none of them outlives its process."""
 
     origin: str
     """The node that took it from its client, and is told what becomes of it."""
@@ -50,8 +51,6 @@ class Hop(Struct, frozen=True, array_like=True, tag=3, gc=False):
     hops: int
     version: int
     """Of the sender's table. Whoever has an older one waits until it has this one."""
-    epoch: int
-    """Under which the sender believes that the receiver leads."""
     bucket: int
     batch: Batch
     wait_us: int

@@ -20,6 +20,8 @@ from hansard.distributor import fact
 from hansard.distributor.command import Achievement, Command, Grant, Names, Order, Report, Reports, encode
 from hansard.distributor.distributor import Distributor
 from hansard.distributor.member import Member
+from hansard.distributor.orders import Status
+from hansard.distributor.wishes import remaining
 from hansard.phaser import effect as bucket
 from hansard.phaser import event as phaser
 
@@ -35,6 +37,7 @@ from .effect import (
     Persist,
     Pressure,
     Send,
+    Thinned,
 )
 from .event import (
     Command as CommandEvent,
@@ -112,10 +115,16 @@ class Participant:
         self._proposal = 0
         self._ticked_us = now_us
         self._wall_us = 0
+        self._thinned: tuple[int, ...] = ()
 
     def _where(self, node: str) -> str:
         """Where a node was last heard of; empty if that is not known."""
         return self._address if node == self.here.node else self.consensus.post.contacts.get(node, "")
+
+    def status(self, order: str) -> tuple[Status | None, int]:
+        """What has become of an order, as far as is known here, and how many buckets it has still to move."""
+        status = self.distributor.orders.get(order)
+        return status, remaining(self.distributor, status.wish) if status is not None else 0
 
     @property
     def voters(self) -> list[str]:
@@ -171,8 +180,10 @@ class Participant:
     def _run(self) -> None:
         """Until nobody has anything to do."""
         first = True
-        while first or self._log or self.copies.busy or self.distributor.touched:
+        while first or self._log or self.copies.busy or self.distributor.touched or self.here.own:
             first = False
+            while self.here.own:
+                self._received(self.here.node, self.here.own.pop(0))
             if self._log:
                 self._agree()
             self._follow_table()
@@ -332,6 +343,10 @@ class Participant:
         for number in sorted(touched):
             self.copies.follow(number)
         self.router.look_again()
+        thinned = tuple([thinned.bucket for thinned in self.distributor.thinned()])
+        if thinned != self._thinned:
+            self._thinned = thinned
+            self.here.effects.append(Thinned(thinned))
 
     def _settle_stopped(self) -> None:
         if self.copies.stopped:

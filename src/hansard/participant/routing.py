@@ -78,7 +78,7 @@ class Router:
         self.count += 1
         self.bytes += held.batch.length
         full = self.count > settings.held_count_max or self.bytes > settings.held_bytes_max
-        if full or self.parked.count(held.bucket) >= max(1, settings.held_count_max // SHARES):
+        if full or not self._may_wait(held):
             self._settle(held, Busy())
         elif held.deadline_us <= here.now_us:
             self._settle(held, Expired())
@@ -86,6 +86,15 @@ class Router:
             self._park(held)
         else:
             self._route(held)
+
+    def _may_wait(self, held: Held) -> bool:
+        """Whether there is room for one more behind those that wait for a leader; for one there always is."""
+        parked, settings = self.parked, self._here.settings
+        if held.bucket not in parked:
+            return True
+        length = parked.bytes(held.bucket) + held.batch.length
+        few = parked.count(held.bucket) < settings.held_count_max // SHARES
+        return few and length <= settings.held_bytes_max // SHARES
 
     # Going on.
 
@@ -132,7 +141,7 @@ class Router:
             return
         wait_us, version = held.deadline_us - here.now_us, here.distributor.version
         where = (held.bucket, held.batch, wait_us, held.buckets, held.continues)
-        here.send(node, Hop(origin, process, number, hops + 1, version, epoch, *where))
+        here.send(node, Hop(origin, process, number, hops + 1, version, *where))
         if isinstance(source, Client):
             held.place, held.node = Place.AWAY, node
             self.away[number] = held
