@@ -57,6 +57,8 @@ def release(world: "World") -> None:
 def _bury(world: "World") -> None:
     """Some stay down for ever, if what is left has everything."""
     buried: list[str] = []
+    if not world.table.distributor.buckets:
+        return  # as many as the founding order names are waited for
     for node in world.random.sample(world.nodes, len(world.nodes)):
         gone = node.left and node.core is None and world.random.random() < 0.8
         if node.down_for_good or not (gone or len(buried) < world.plan.left_down):
