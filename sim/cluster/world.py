@@ -21,7 +21,7 @@ from hansard.distributor.command import Found
 from hansard.participant.copies import Copy as Running
 from hansard.participant.effect import Answer, AnswerConnect, AnswerRead, Effect, Send
 from hansard.participant.event import Event
-from hansard.participant.message import Message
+from hansard.participant.message import Hop, Message
 from hansard.phaser import effect as phaser
 from hansard.phaser import event
 from hansard.phaser.effect import Achievement
@@ -58,7 +58,8 @@ KEYS: Final = 3
 CLUSTER: Final = ClusterId("simulated")
 _TRACED = Struct("<9q")
 
-Parcel = tuple[str, str, Message]
+Parcel = tuple[str, str, Message, int]
+"""The address that it goes to, its sender, what it says, and for which process of the receiver it was sent."""
 """What goes over the network: to which address, from whom, and what."""
 
 
@@ -339,7 +340,7 @@ class World:
     def send(self, sender: Node, send: Send) -> None:
         to = self.addresses.at(send.address)
         if to is not None and send.to in ("", to.name):
-            parcel = (send.address, sender.name, send.message)
+            parcel = (send.address, sender.name, send.message, to.process)
             self.network.send(sender.name, to.name, parcel)
             if self.plan.echo and self.random.random() < self.plan.echo:
                 delay_us = int(self.random.random() * ECHO_US)
@@ -347,8 +348,11 @@ class World:
 
     def _deliver(self, to: str, parcel: Parcel) -> None:
         node = self.by_name[to]
-        if self.addresses.at(parcel[0]) is node:
-            node.receive(parcel[1], parcel[2])
+        address, sender, message, process = parcel
+        if isinstance(message, Hop) and node.process != process:
+            return  # a connection does not outlive its process, and what it keeps from coming twice depends on that
+        if self.addresses.at(address) is node:
+            node.receive(sender, message)
 
     def _connected(self, here: str, there: str) -> None:
         self.by_name[here].connected(there)

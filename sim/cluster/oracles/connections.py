@@ -1,6 +1,20 @@
-"""A connection number is given to one client only; the same name gets the same number."""
+"""A connection number is given to one client only; the same name gets the same number.
+
+A name expires by the log's own time. Where no more than two vote, and one of their clocks is days ahead, nobody can say
+which one is wrong: if the log's time leaps then, names may be gone.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hansard.consensus.content import Council, Entry, Fact, Proposed
+from hansard.distributor.bucket import Bucket as Record
+from hansard.distributor.command import Names, decode
 
 from .oracle import Oracle
+
+if TYPE_CHECKING:
+    from sim.cluster.world import World
 
 
 class OwnNumbers(Oracle):
@@ -9,6 +23,18 @@ class OwnNumbers(Oracle):
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
         self.numbers: dict[str, int] = {}
+        self._voters = 0
+        self._wall_us = 0
+
+    def committed(self, world: "World", index: int, entry: Entry, fact: Fact | None, before: Sequence[Record]) -> None:
+        if isinstance(entry.content, Council):
+            self._voters = len(entry.content.voters)
+        command = decode(fact.content) if isinstance(fact, Proposed) else None
+        if isinstance(command, Names):
+            leapt = command.wall_us - self._wall_us > 2 * world.plan.table.memory_us
+            if leapt and self._voters <= 2:
+                self.numbers.clear()
+            self._wall_us = max(self._wall_us, command.wall_us)
 
     def connected(self, name: str, connection: int) -> None:
         if connection in self.names and not (name and self.names[connection] == name):
