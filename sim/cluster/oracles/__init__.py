@@ -7,6 +7,7 @@ from sim.oracles.oracle import Violation
 
 from .bounded import Bounded
 from .connections import OwnNumbers
+from .direction import BackOrForward
 from .leaders import OneAcknowledges
 from .memory import LongMemory
 from .oracle import Oracle
@@ -31,6 +32,7 @@ def oracles(table: SameTable, *, thorough: bool = True) -> list[Oracle]:
         OwnNumbers(),
         OrdersOnce(),
         Steadfast(),
+        BackOrForward(),
         SaidSo(),
         Bounded(thorough=thorough),
     ]
