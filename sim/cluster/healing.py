@@ -47,8 +47,10 @@ def heal(world: "World") -> None:
 
 
 def release(world: "World") -> None:
-    """What was moved by hand, also by an order that came late, is to be like all others again."""
+    """What was moved by hand, also by an order that came late, is to be like all others again; and so for a pause."""
     if not world.operator.waiting:
+        if world.table.distributor.paused:
+            world.operator.order(Resume())
         for number, record in enumerate(world.table.distributor.buckets):
             if record.pinned:
                 world.operator.order(Release(number))
