@@ -321,3 +321,15 @@ def test_a_newcomer_gets_a_log_of_more_terms_than_are_remembered(monkeypatch: py
         joined.tick()
     assert joined.phasers["d"].ledger.end == joined.phasers["a"].ledger.end
     assert joined.phasers["d"].ledger.committed == joined.phasers["a"].ledger.committed
+
+
+def test_what_has_come_after_all_is_not_sent_again_and_not_waited_for() -> None:
+    """A restart that crosses acknowledgements: what is below them is not in flight."""
+    feed = Feed("b", 0, 500_000)
+    feed.introduced = True
+    for end in (10, 20, 30):
+        feed.sent(end, 100)
+    feed.restart(0)
+    feed.fetching = True
+    assert feed.acknowledged(30, 1)
+    assert (feed.next, feed.fetching, feed.flight_bytes) == (30, False, 0)

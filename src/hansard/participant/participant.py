@@ -118,8 +118,11 @@ class Participant:
         self._thinned: tuple[int, ...] = ()
 
     def _where(self, node: str) -> str:
-        """Where a node was last heard of; empty if that is not known."""
-        return self._address if node == self.here.node else self.consensus.post.contacts.get(node, "")
+        """Where a node is by the log, or was last heard of if it is not there; empty if that is not known."""
+        if node == self.here.node:
+            return self._address
+        known = self.consensus.roster.participants.get(node)
+        return known.address if known is not None else self.consensus.post.contacts.get(node, "")
 
     def status(self, order: str) -> tuple[Status | None, int]:
         """What has become of an order, as far as is known here, and how many buckets it has still to move."""

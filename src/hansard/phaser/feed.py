@@ -131,6 +131,8 @@ class Feed:
         self.through, self.progress_us = through, now_us
         while self.flight and self.flight[0][0] <= through:
             self.flight_bytes -= self.flight.popleft()[1]
+        if self.next < through:  # what was to be sent again has come after all
+            self.next, self.fetching = through, False
         if not self.flight:
             self.patience_us = self.resend_us
         return True
