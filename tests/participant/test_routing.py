@@ -193,3 +193,29 @@ def test_an_answer_of_an_earlier_process_is_not_taken_for_one_of_this(late: bool
     else:
         cluster.happen(other, Received(leader, answer))
         assert isinstance(cluster.answers[first][0], Stored)
+
+
+def test_buckets_that_cannot_be_are_refused_as_soon_as_that_is_known() -> None:
+    """What comes before there are any buckets waits; then one below the first is as wrong as one behind the last."""
+    cluster = Cluster()
+    cluster.add("a")
+    ids = [cluster.next_id() for _ in range(2)]
+    for id, bucket in zip(ids, (-1, 7), strict=True):
+        cluster.happen("a", Submit(id, bucket, build([b"k"], [b"v"]), cluster.now_us + 5 * SECOND, 1))
+    cluster.found(4)
+    assert [cluster.answer(id) for id in ids] == [Misplaced(4), Misplaced(4)]
+
+
+def test_the_leader_and_the_node_that_took_a_stream_die_together_and_nothing_is_stored_twice() -> None:
+    cluster = formed(5, 4)
+    leader = cluster.leader(0)
+    others = [node for node in "abcde" if node != leader]
+    first = cluster.submit(others[0], IN_ZERO, b"once", connection=7, series=0, seconds=20)
+    cluster.run(0.0008)  # it is on its way, or stored, and not answered
+    cluster.crash(leader, others[0])
+    assert first not in cluster.answers
+    again = cluster.submit(others[1], IN_ZERO, b"once", connection=7, series=0, seconds=20)
+    assert isinstance(cluster.answer(again, 20), Stored | Repeated)
+    for member in cluster.table.buckets[0].full:
+        batches = cluster.nodes[member.node].vaults[0].synced_batches()
+        assert [value for batch in batches for value in batch.values()].count(b"once") == 1

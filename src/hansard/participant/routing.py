@@ -13,6 +13,7 @@ from typing import Final
 
 from hansard.phaser import event as phaser
 from hansard.phaser.outcome import Busy, Expired, Misplaced, NotLeader, Outcome, Repeated, Stored, Unknown
+from hansard.phaser.streams import NO_CONNECTION
 
 from .copies import Copies
 from .effect import Answer
@@ -22,7 +23,6 @@ from .here import Here
 from .hops import Register, Verdict
 from .message import Hop, HopAnswer
 
-NO_CONNECTION: Final = 0
 SHARES: Final = 8
 """Of the room for submissions that are held those for one bucket that nobody leads get one, and leave the rest to the
 others."""
