@@ -4,6 +4,9 @@
 BIN := .venv/bin
 CODE := $(shell find src sim bench tests -name '*.py' 2> /dev/null | cut -d/ -f1 | sort -u)
 
+# What runs event loops of its own is tested in processes of its own: see tools/bounded.
+LIVE := tests/server tests/cluster
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench sim exhaustive crashes fuzz clean distclean
 
@@ -14,12 +17,15 @@ demo: ## show what Hansard does, in a terminal
 	@tools/setup run
 	@$(BIN)/python -m hansard.demo $(ARGS)
 
-test: ## run the tests and 1,400 simulated worlds; ARGS="-k name" runs some of the tests
+test: ## run the tests and 1,200 simulated worlds; ARGS="-k name" runs some of the tests
 	@tools/setup dev
+ifdef ARGS
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
-ifndef ARGS
+else
+	@$(BIN)/python -m pytest -n 2 $(addprefix --ignore=,$(LIVE))
+	@tools/bounded 900 $(BIN)/python -m pytest -n 2 $(LIVE)
 	@$(BIN)/python -m sim.seeds --seeds 500
-	@$(BIN)/python -m sim.seeds --world atomic --seeds 600
+	@$(BIN)/python -m sim.seeds --world atomic --seeds 400
 	@$(BIN)/python -m sim.seeds --world cluster --seeds 300
 endif
 

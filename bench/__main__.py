@@ -5,7 +5,7 @@ from importlib import import_module
 
 from bench.table import Row, show
 
-CLAIMS = ("batch", "journal", "reading", "recovery", "memory", "phaser", "distributor", "replication")
+CLAIMS = ("batch", "journal", "reading", "recovery", "memory", "phaser", "distributor", "replication", "failover")
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 import uvloop
 
-from bench import etcd, nats, sketch, trio
+from bench import cluster, etcd, nats, sketch, trio
 from bench.load import Figures, Load
 from bench.processes import Children
 from bench.stores import template
@@ -22,6 +22,9 @@ from hansard.phaser.government import Shape
 
 CLIENT: Final = " client"
 """What is added to a shape's name where a program with the client submits, and not a crowd of streams."""
+
+STARTED: Final = "started-"
+"""What is put before a shape's name where the participants are those of a whole cluster, and not the skeleton's."""
 
 Runs = dict[tuple[str, str], list[Figures]]
 """By contestant and mode: one for each round."""
@@ -53,12 +56,14 @@ def run_together(
     folder: Path,
     profiles: Mapping[str, Path] | None = None,
 ) -> Runs:
-    """The sketch, the pipe and the shapes that are wanted, each in the modes in which it is wanted."""
+    """The sketch, the pipe, the shapes and the clusters that are wanted, each in the modes in which it is wanted."""
     with Children(folder / "logs") as children:
         ports: dict[str, list[int]] = {}
         for name in wanted:
             if name in set(Shape):
                 ports[name] = trio.start(children, folder, Shape(name), (profiles or {}).get(name))
+            elif name.startswith(STARTED):
+                ports[name] = cluster.start_three(children, folder, name, name.removeprefix(STARTED))
             else:
                 ports[name] = [sketch.start(children, folder, sketch.Kind(name))]
         return uvloop.run(_in_turns(wanted, schedule, ports, children))
@@ -100,7 +105,7 @@ async def _in_turns(
 
 
 async def _connected(name: str, ports: list[int]) -> dict[str, Contestant]:
-    if name in set(Shape):
+    if name.removeprefix(STARTED) in set(Shape):
         streams, program = Streams(batch_of), trio.Program(batch_of)
         await streams.connect(ports[0])
         await program.connect(ports)

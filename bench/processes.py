@@ -68,6 +68,12 @@ class Children:
         running = [process.pid for name, process in self._running.items() if name.startswith(prefix)]
         return sum(_ticks(pid) for pid in running) / os.sysconf("SC_CLK_TCK")
 
+    def kill(self, name: str) -> None:
+        """Hard, and now."""
+        process = self._running.pop(name)
+        process.kill()
+        process.wait()
+
     def _complaints(self, name: str) -> str:
         return self._file(name, "err").read_text()[-2000:]
 

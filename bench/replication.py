@@ -4,11 +4,13 @@ A submission is answered when all three have synced it. Beside ours, in the same
 sketch.py), the limits of disk and loopback, and, where they are installed, etcd and NATS with three replicas that sync
 before they acknowledge. All is on loopback and in one temporary directory, so on one disk. Values have 256 bytes.
 
-Ours is measured in two ways: with a crowd of streams on one connection, each submission a frame and a batch of its own
-(streams.py), and with a program that uses the client, which puts together what is submitted at once. Targets are judged
-on the crowd: its frames are made before the time is taken, as the sketch's are, and the servers have to put together
-what belongs together. Ratios are taken round by round, and the median counts. Beside each figure is what the three
-servers together needed of the processors for a submission, which tells more where the machine is not ours.
+Ours is there twice: as the skeleton, whose government comes from its command line, and as `hansard start`, a whole
+cluster with one bucket. Each is measured in two ways: with a crowd of streams on one connection, each submission a
+frame and a batch of its own (streams.py), and with a program that uses the client, which puts together what is
+submitted at once. Targets are judged on the crowd: its frames are made before the time is taken, as the sketch's are,
+and the servers have to put together what belongs together. Ratios are taken round by round, and the median counts.
+Beside each figure is what the three servers together needed of the processors for a submission, which tells more where
+the machine is not ours.
 
     python -m bench.replication                                everything, in some minutes
     python -m bench.replication --only star:64 sketch:64       some of it: a contestant, or one mode of it
@@ -26,7 +28,7 @@ from statistics import median
 from typing import Final
 
 from bench import etcd, limits, nats
-from bench.contest import CLIENT, Runs, Schedule, run_peer, run_together
+from bench.contest import CLIENT, STARTED, Runs, Schedule, run_peer, run_together
 from bench.load import Figures, Load
 from bench.peer import Missing
 from bench.processes import ended_by_signal
@@ -52,7 +54,8 @@ SMOKE: Final[Mapping[str, Load]] = {
 }
 YARDSTICK: Final = "sketch"
 SHAPES: Final = tuple(str(shape) for shape in Shape)
-TOGETHER: Final = (YARDSTICK, "forgetful", "pipe", *SHAPES)
+CLUSTERS: Final = tuple(STARTED + shape for shape in SHAPES)
+TOGETHER: Final = (YARDSTICK, "forgetful", "pipe", *SHAPES, *CLUSTERS)
 PEERS: Final = {"etcd": etcd.CLIENT, "nats": nats.CLIENT}
 PEER_MODES: Final = (ONE, "64", "1000")
 LIMITS: Final = "limits"
@@ -62,6 +65,7 @@ LATENCY_MOST: Final = 1.3
 SINGLES_LEAST: Final = 15_000
 SINGLES_RATIO_LEAST: Final = 1.5
 BATCHES_RATIO_LEAST: Final = 0.7
+STARTED_RATIO_LEAST: Final = 0.9
 
 Wanted = dict[str, dict[str, Load]]
 """By contestant: its modes."""
@@ -104,6 +108,7 @@ def measure(only: Sequence[str] = (), *, profiled: bool = False) -> list[Row]:
             ) as error:  # not to cost us our own figures
                 missing.append(Row(name, f"failed: {error!r}", NO_TARGET, ok=True))
     rows += [row for shape in SHAPES for row in claims(shape, runs)]
+    rows += [row for shape in SHAPES for row in started_claims(shape, runs)]
     rows += starmap(figures_row, runs.items())
     return rows + missing
 
@@ -122,6 +127,8 @@ def figures_row(of: tuple[str, str], rounds: Sequence[Figures]) -> Row:
         "pipe": "the same, all frames in one piece",
         **{shape: f"{shape}, a crowd of streams" for shape in SHAPES},
         **{shape + CLIENT: f"{shape}, a program with the client" for shape in SHAPES},
+        **{STARTED + shape: f"hansard start, {shape}, a crowd of streams" for shape in SHAPES},
+        **{STARTED + shape + CLIENT: f"hansard start, {shape}, a program with the client" for shape in SHAPES},
         **{peer: f"{peer}, {client}" for peer, client in PEERS.items()},
     }[name]
     if mode == ONE:
@@ -159,6 +166,24 @@ def claims(shape: str, runs: Runs) -> list[Row]:
         ratio = rate_ratio(runs[shape, "b100"], runs[YARDSTICK, "b100"])
         claim = f"{shape}: batches of 100, to the sketch"
         rows.append(Row(claim, f"{ratio:.2f}", f">= {BATCHES_RATIO_LEAST:.2f}", ratio >= BATCHES_RATIO_LEAST))
+    return rows
+
+
+def started_claims(shape: str, runs: Runs) -> list[Row]:
+    """A whole cluster's participants beside the skeleton's: what placement, consensus and routing cost."""
+    rows: list[Row] = []
+    for mode, (what, _) in MODES.items():
+        for client in ("", CLIENT):
+            whole, bare = (STARTED + shape + client, mode), (shape + client, mode)
+            if not runs.keys() >= {whole, bare}:
+                continue
+            if mode == ONE:
+                pairs = zip(runs[bare], runs[whole], strict=True)
+                ratio = median(a.latency_ms(0.5) / b.latency_ms(0.5) for a, b in pairs)
+            else:
+                ratio = rate_ratio(runs[whole], runs[bare])
+            claim = f"{shape}{client}: hansard start to the skeleton, {what}"
+            rows.append(Row(claim, f"{ratio:.2f}", f">= {STARTED_RATIO_LEAST:.2f}", ratio >= STARTED_RATIO_LEAST))
     return rows
 
 

@@ -46,7 +46,7 @@ def crash(platter: Platter, random: Random) -> Platter:
     damage = _damage(platter, random)
     names = surviving_names(platter, damage.survivors)
     contents: dict[int, Content] = {}
-    for inode in names.values():
+    for inode in dict.fromkeys(names.values()):  # one file may have several names
         left = surviving_bytes(platter.contents[inode], damage, random)
         contents[inode] = Content(left, left, [])
     return Platter(platter.folders.copy(), names, names.copy(), [], contents)

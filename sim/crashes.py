@@ -18,6 +18,8 @@ from sim.disk import SimDisk
 from sim.history import BUCKETS, IDENTITY, SETTINGS, TAGS, Content, Held, History, Row, content_of, rows_of
 
 STEPS = 40
+FORKING_LIVES = 1_000
+"""Lives from this one on fork buckets too."""
 VIEWS_SHARE = 0.2
 """Of the crashes, how many are read back in every way; all are read forwards."""
 
@@ -34,7 +36,7 @@ class Crash(NamedTuple):
 
 
 def lived(life: int, steps: int = STEPS) -> History:
-    history = History(SimDisk(), Random(f"life {life}"))
+    history = History(SimDisk(), Random(f"life {life}"), forks=life >= FORKING_LIVES)
     history.live(steps)
     return history
 
@@ -50,7 +52,7 @@ def check_crash(history: History, crash: Crash) -> int:
         at = random.randint(0, disk.operation_count)
         if at == disk.operation_count:  # recovery came to its end, so what it found was seen
             possible = [found(store, possible, crash)]
-            further = History(disk, random, store, possible[0])
+            further = History(disk, random, store, possible[0], forks=history.forks)
             further.live(random.randrange(4))
             at = random.randint(further.moments[0].acknowledged or 0, disk.operation_count)
             possible = further.possible(at)
@@ -146,7 +148,8 @@ def main() -> int:
         return 0
     lives = int(sys.argv[sys.argv.index("--lives") + 1]) if "--lives" in sys.argv else 20
     total = interruptions = operations = 0
-    for life in range(lives):
+    for count in range(lives):
+        life = count // 2 + count % 2 * FORKING_LIVES
         history = lived(life)
         operations += history.disk.operation_count
         for crash in crashes(life, history, draws=4):
@@ -158,7 +161,7 @@ def main() -> int:
                 return 1
             total += 1
         sys.stdout.write(
-            f"\r{life + 1} of {lives} lives, {operations:,} operations, {total:,} crashes, "
+            f"\r{count + 1} of {lives} lives, {operations:,} operations, {total:,} crashes, "
             f"{interruptions:,} more while recovering: nothing lost "
         )
         sys.stdout.flush()

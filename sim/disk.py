@@ -15,6 +15,7 @@ from sim.pages import Pages
 from sim.platter import (
     Create,
     Flip,
+    Link,
     MakeFolder,
     Operation,
     Platter,
@@ -36,7 +37,8 @@ class SimDisk:
 
     `log` holds every operation since the disk was made, numbered from 1. Faults may be set at any time:
 
-    - `capacity`: the total bytes of all named files; what would pass it is written in part and is `DiskFull`.
+    - `capacity`: the total bytes of all named files, each counted once; what would pass it is written in part and is
+      `DiskFull`.
     - `fail_sync`: the ordinal, counted by `sync_count` from 1, of the sync of a file or folder that fails.
       What that file had unsynced stays readable and in doubt for ever, whatever is synced later; only writing
       it again helps. (Names are merely not yet durable.)
@@ -100,10 +102,17 @@ class SimDisk:
         self.record(Remove(path))
 
     def rename(self, source: str, target: str) -> None:
-        self._inode(source)
+        inode = self._inode(source)
         self._require_folder(folder_of(target))
-        if source != target:
+        if self._platter.names.get(target) != inode:
             self.record(Rename(source, target))
+
+    def link(self, source: str, target: str) -> None:
+        inode = self._inode(source)
+        self._require_folder(folder_of(target))
+        if self.exists(target):
+            raise FileExistsError(errno.EEXIST, "is there already", target)
+        self.record(Link(target, inode))
 
     def sync_folder(self, path: str) -> None:
         self._require_folder(path)
@@ -123,7 +132,7 @@ class SimDisk:
 
     def free_bytes(self) -> int:
         capacity = UNLIMITED_BYTES if self.capacity is None else self.capacity
-        return max(0, capacity - sum(self.size_of(inode) for inode in self._platter.names.values()))
+        return max(0, capacity - sum(self.size_of(inode) for inode in dict.fromkeys(self._platter.names.values())))
 
     def files(self) -> dict[str, bytes]:
         """All that is to be seen, by path."""

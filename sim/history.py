@@ -3,7 +3,7 @@
 A life is drawn from a seed: writes of every kind to several buckets, filings, retention, holds, clean restarts, on a
 store with tiny files, so that a few hundred operations of the disk roll everything over. After each write that could be
 the last one to survive, the expected content is noted; a crash must leave one of those, and not one from before the
-last acknowledgement.
+last acknowledgement. Lives that fork also make buckets of others, which go on, are cut, dropped or forked in turn.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from hansard.storage.reading import Query
 from hansard.storage.retention import Retention, droppable, held_from
 from hansard.storage.settings import StoreSettings
 from hansard.storage.store import Store, open_store
-from hansard.storage.write import Append, Cut, Discard, Drop, Keep, Note, Reset, Trim, Write
+from hansard.storage.write import Append, Cut, Discard, Drop, Fork, Keep, Note, Reset, Trim, Write
 from sim.disk import SimDisk
 
 SETTINGS = StoreSettings(
@@ -32,6 +32,9 @@ BUCKETS = 3
 TAGS = ("red", "green", "blue", "rare")
 NAMES = ("snapshot", "votes-2")
 """Of documents."""
+
+SIGHTINGS = ("filed", "unfiled", "cut", "trimmed", "forked", "with documents", "dropped then", "trimmed then")
+"""What is counted of the sources of forks."""
 
 Row = tuple[int, int, bytes | None, bytes | None, tuple[str, ...]]
 
@@ -51,8 +54,14 @@ Content = tuple[Held, ...]
 """For each bucket."""
 
 
-def after(held: Held, write: Write) -> Held:
-    """What a write leaves of a bucket."""
+def after(content: Content, write: Write) -> Content:
+    """What there is once a write is done."""
+    held = content[write.source] if isinstance(write, Fork) else _after(content[write.bucket], write)
+    return (*content[: write.bucket], held, *content[write.bucket + 1 :])
+
+
+def _after(held: Held, write: Write) -> Held:
+    """What a write leaves of its bucket."""
     match write:
         case Append(_, batch):
             return held._replace(is_there=True, end=batch.header.end_offset, rows=(*held.rows, *rows_of(batch)))
@@ -70,6 +79,8 @@ def after(held: Held, write: Write) -> Held:
             return held._replace(documents=tuple(kept for kept in held.documents if kept[0] != name))
         case Drop():
             return Held()
+        case Fork():
+            raise AssertionError("it takes the source to tell")
         case _:
             assert_never(write)
 
@@ -86,15 +97,22 @@ class History:
     """Lives a life on a disk. Invariant: the store's content is that of the last moment."""
 
     def __init__(
-        self, disk: SimDisk, random: Random, store: Store | None = None, content: Content | None = None
+        self,
+        disk: SimDisk,
+        random: Random,
+        store: Store | None = None,
+        content: Content | None = None,
+        *,
+        forks: bool = False,
     ) -> None:
-        self.disk, self._random = disk, random
+        self.disk, self._random, self.forks = disk, random, forks
         self.store = store or open_store(disk, create=IDENTITY, settings=SETTINGS)
         self._held = list(content or [Held()] * BUCKETS)
         self._batch_ends = {bucket: [self.store.bounds(bucket)[1]] for bucket in range(BUCKETS)}
         self._clock = max([1_000, *(self.store.log(bucket).timestamp for bucket in range(BUCKETS))])
         self.moments = [Moment(0, disk.operation_count, self._content())]
         self.counts: dict[str, int] = {}
+        self.sightings: dict[str, int] = {}
 
     def _content(self) -> Content:
         return tuple(self._held)
@@ -106,6 +124,8 @@ class History:
             + [self.truncate, self.truncate, self.note, self.keep, self.reset, self.drop]
             + [self.file, self.retain, self.hold, self.release, self.reopen]
         )
+        if self.forks:
+            choices += [self.fork] * 8 + [self.trim] * 3
         for _ in range(steps):
             step = self._random.choice(choices)
             self.counts[step.__name__] = self.counts.get(step.__name__, 0) + 1
@@ -119,7 +139,7 @@ class History:
         begun = self.disk.operation_count
         self.store.write(writes)
         for write in writes:
-            self._held[write.bucket] = after(self._held[write.bucket], write)
+            self._held = list(after(self._content(), write))
             self.moments.append(Moment(begun, None, self._content()))
         self.moments.pop()
         self._acknowledge(begun)
@@ -191,6 +211,63 @@ class History:
         self._write([Drop(bucket), *back])
         assert all(hold.bucket != bucket for hold in self.store.manifest.holds)
 
+    def fork(self) -> None:
+        """A bucket becomes what another one is; then one of the two goes on or ends, or a third joins them."""
+        bucket, source, third = self._random.sample(range(BUCKETS), 3)
+        if source not in self.store.buckets():
+            return
+        end, ends = self._held[source].end, self._batch_ends[source]
+        self._batch_ends[bucket] = list(ends)
+        writes: list[Write] = [Drop(bucket)] if bucket in self.store.buckets() else []
+        writes += [Fork(bucket, source)]
+        self._see(source)
+        one, other = self._random.sample((bucket, source), 2)
+        match self._random.randrange(8):
+            case 0 if places := self._cut_places(source):
+                place = self._random.choice(places[-6:])
+                self._batch_ends[one] = [end for end in ends if end <= place]
+                writes += [Cut(one, place), *self._appends(1, one, place)]
+            case 1:
+                writes += [*self._appends(1, bucket, end), *self._appends(2, source, end), self._note(one)]
+            case 2:
+                writes += [Drop(source)]
+                self._batch_ends[source] = [0]
+                self._count("dropped then")
+            case 3:
+                self._batch_ends[third] = list(ends)
+                writes += [Drop(third), Fork(third, bucket), *self._appends(1, one, end)]
+            case 4:
+                writes += [self._keep(one), Discard(one, self._random.choice(NAMES)), self._keep(one)]
+            case 5:
+                writes += [Drop(one), Fork(one, other), self._note(one)]
+            case 6:
+                start = self._random.randrange(50)
+                self._batch_ends[one] = [start]
+                writes += [Reset(one, start), *self._appends(1, one, start)]
+            case _:
+                pass
+        self._write(writes)
+        if self._random.random() < 0.4:
+            self._trim(one)
+
+    def _see(self, source: int) -> None:
+        """What a fork is of."""
+        log = self.store.log(source)
+        listed = next((entry for entry in self.store.manifest.buckets if entry.bucket == source), None)
+        for name, there in (
+            ("filed", log.filed.segments),
+            ("unfiled", log.tail),
+            ("cut", any(segment.sealed for segment in log.filed.segments[-1:]) or (listed and listed.end > log.end)),
+            ("trimmed", log.filed.segments and log.start),
+            ("forked", log.filed.forked),
+            ("with documents", self._held[source].documents),
+        ):
+            if there:
+                self._count(name)
+
+    def _count(self, name: str) -> None:
+        self.sightings[name] = self.sightings.get(name, 0) + 1
+
     def _batch(self, base: int) -> Batch:
         count = self._random.choice((1, 1, 2, 5, 20))
         self._clock += self._random.randrange(3)
@@ -210,13 +287,16 @@ class History:
 
     def _cut_place(self, bucket: int) -> int | None:
         """Between two batches of a bucket, where it has any."""
-        start, end = self.store.bounds(bucket)
-        places = [place for place in self._batch_ends[bucket] if start <= place < end]
+        places = self._cut_places(bucket)
         if not places:
             return None
         place = self._random.choice(places[-6:])
         self._batch_ends[bucket] = [other for other in self._batch_ends[bucket] if other <= place]
         return place
+
+    def _cut_places(self, bucket: int) -> list[int]:
+        start, end = self.store.bounds(bucket)
+        return [place for place in self._batch_ends[bucket] if start <= place < end]
 
     def file(self) -> None:
         self.store.file()
@@ -225,10 +305,10 @@ class History:
         """In two steps, of which a crash may leave the first: what is filed, and what is filed for this."""
         begun = self.disk.operation_count
         keep = {bucket: Retention(change_count=self._random.choice((0, 30, 100))) for bucket in range(BUCKETS)}
-        for entry in self.store.manifest.buckets:
+        for entry in self.store.thinnable(keep):
             held = held_from(self.store.manifest.holds, entry.bucket, self._clock)
             gone = entry.segments[: droppable(entry.segments, keep[entry.bucket], self._clock, held)]
-            if gone and entry == self.store.log(entry.bucket).filed:
+            if gone:
                 self._start_at(entry.bucket, gone[-1].end)
         self.moments.append(Moment(begun, None, self._content()))
         self.store.retain(keep, self._clock)
@@ -237,12 +317,17 @@ class History:
         self._acknowledge(begun)
 
     def trim(self) -> None:
-        """Up to some offset of a bucket, or past its end. Not among the choices of `live`."""
-        bucket = self._random.randrange(BUCKETS)
+        """Up to some offset of a bucket, or past its end. Among the choices of lives that fork only."""
+        self._trim(self._random.randrange(BUCKETS))
+
+    def _trim(self, bucket: int) -> None:
         start, end = self.store.bounds(bucket)
         begun, place = self.disk.operation_count, self._random.randint(start, end + 3)
+        unfiled = any(log.filed.forked for log in self.store.logs.values())
         self.store.write([Trim(bucket, place)])
         self._start_at(bucket, self.store.bounds(bucket)[0])
+        if unfiled and self.store.bounds(bucket)[0] > start:
+            self._count("trimmed then")
         assert self.store.bounds(bucket)[0] <= place, "more went than was allowed"
         self._acknowledge(begun)
 

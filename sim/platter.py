@@ -20,6 +20,14 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A further name of a file. It may survive a crash that the name which it was made from does not."""
+
+    path: str
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rename:
     source: str
     target: str
@@ -73,7 +81,7 @@ class SyncFolder:
     failed: bool
 
 
-Naming: TypeAlias = Create | Rename | Remove
+Naming: TypeAlias = Create | Link | Rename | Remove
 Change: TypeAlias = Write | Truncate | Flip
 Operation: TypeAlias = Naming | Change | Sync | MakeFolder | SyncFolder
 
@@ -163,7 +171,7 @@ class Platter:
                     content.forsake()
                 else:
                     content.settle()
-            case Create() | Rename() | Remove():
+            case Create() | Link() | Rename() | Remove():
                 if isinstance(operation, Create):
                     self.contents[operation.inode] = Content(Pages(), Pages(), [])
                     self._own.add(operation.inode)
@@ -230,7 +238,7 @@ def apply_change(pages: Pages, change: Change) -> None:
 
 def apply_naming(names: dict[str, int], naming: Naming) -> None:
     match naming:
-        case Create(path, inode):
+        case Create(path, inode) | Link(path, inode):
             assert path not in names
             names[path] = inode
         case Rename(source, target):

@@ -14,6 +14,7 @@ enough virtual time. Every 500 that count must have seen everything that the cov
 import argparse
 import gc
 import multiprocessing
+import signal
 import sys
 import time
 from collections import Counter
@@ -106,6 +107,12 @@ class Tally:
             yield f"  replay: python -m sim.seeds {self.kind.option}--seed {result.seed} --shrink"
 
 
+def _begin() -> None:
+    """In a new process: it ends when it is told to, whatever its parent does about signals."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.disable()
+
+
 def _run(world: str, seed: int) -> Result:
     """In a process of its own. A world is one heap of cycles, thrown away at once when it is done."""
     result = KINDS[world].run(seed)
@@ -117,7 +124,7 @@ def many(wanted: int, first: int, processes: int, failures_max: int, world: str 
     kind = KINDS[world]
     tally = Tally(wanted, failures_max, kind)
     shown = time.monotonic()
-    with multiprocessing.Pool(processes, initializer=gc.disable) as pool:
+    with multiprocessing.Pool(processes, initializer=_begin) as pool:
         several = pool.imap(partial(_run, world), count(first), chunksize=1)
         for result in several if processes > 1 else map(kind.run, count(first)):
             tally.add(result)

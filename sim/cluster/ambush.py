@@ -92,12 +92,12 @@ class Ambush:
         for record in random.sample(self._records(), len(self._records())):
             if record.leader is not None and record.epoch > record.opened and len(record.members) > 1:
                 others = [member for member in record.members if member != record.leader]
-                if self._given_up(random.choice(others)):
+                if self.given_up(random.choice(others)):
                     self.world.coverage.counts["given up while opening"] += 1
                     return True
         return False
 
-    def _given_up(self, member: Member) -> bool:
+    def given_up(self, member: Member) -> bool:
         """An operator takes it for lost, though it is there."""
         leader = self.world.log_leader
         if leader is None or leader.name == member.node or not spares(self.world, [member.node]):
@@ -126,5 +126,5 @@ class Ambush:
     def _away(self, random: Random, member: Member) -> bool:
         node = self._node(member)
         if random.random() < 0.4:
-            return self._given_up(member)
+            return self.given_up(member)
         return node.core is not None and self.nemesis.absent([node], random)

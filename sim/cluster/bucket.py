@@ -1,13 +1,17 @@
 """One bucket of a cluster, as the oracles of the bucket's own world see it: who has a copy, and what the table says.
 
 Those oracles were written for a world of one bucket under an edict. Here the distributor is the edict: the furthest
-table that anybody has.
+table that anybody has. Half of a split begins with all that they know of the bucket that it is split off from; and as
+long as some copy of that one has not heard of the split, what it shows and acknowledges is the half's too.
 """
 
 from random import Random
 from typing import TYPE_CHECKING, cast
 
+from msgspec import Struct
+
 from hansard.batch import Batch
+from hansard.bookmark import parent
 from hansard.distributor.bucket import Bucket as Record
 from hansard.participant.name import named
 from hansard.phaser.effect import Achievement
@@ -16,6 +20,7 @@ from hansard.phaser.government import Government, NodeId, Shape
 from hansard.phaser.outcome import Outcome
 from hansard.phaser.phaser import Phaser
 from sim.oracles import Oracle, oracles
+from sim.oracles.durable import Durable
 from sim.oracles.sequence import OneSequence
 from sim.world.client import Stranger
 from sim.world.clock import Clock
@@ -57,7 +62,9 @@ class Copy:
 
     @property
     def vault(self) -> Part:
-        return self.node.disk.part(self.world.number)
+        """While nobody runs it, a copy that was not split yet may stand for it."""
+        disk, number = self.node.disk, self.world.number
+        return disk.part(number) if self.phaser is not None else disk.evidence(number)
 
     @property
     def cast(self) -> "BucketParticipant":
@@ -76,6 +83,16 @@ class Copies(dict[str, Copy]):
         return copy
 
 
+class Birth(Struct, frozen=True):
+    """A bucket was split, or split off: from this epoch on it has fewer keys."""
+
+    epoch: int
+    level: int
+    heir: "Bucket | None"
+    """Who has the others."""
+    at_us: int
+
+
 class Bucket:
     def __init__(self, world: "World", number: int) -> None:
         self.cluster = world
@@ -84,6 +101,9 @@ class Bucket:
         self.oracles: list[Oracle] = oracles(thorough=world.plan.thorough)
         self.turn_oracles = [oracle for oracle in self.oracles if type(oracle).after_turn is not Oracle.after_turn]
         (self.sequence,) = [oracle for oracle in self.oracles if isinstance(oracle, OneSequence)]
+        (self.durable,) = [oracle for oracle in self.oracles if isinstance(oracle, Durable)]
+        self.births: list[Birth] = []
+        """Its splits, in order."""
         self.strangers: list[Stranger] = []
         self.asked: dict[tuple[str, int, int], tuple[Batch, int]] = {}
         """What phasers were given to store, by node, process and number, and when that was."""
@@ -91,6 +111,40 @@ class Bucket:
     @property
     def cast(self) -> "BucketWorld":
         return cast("BucketWorld", self)
+
+    # Splits.
+
+    def split(self, record: Record) -> None:
+        """By the table, now."""
+        half, now_us = record.level // 2, self.cluster.clock.now_us
+        if self.number < half:
+            self.births.append(Birth(record.born, record.level, self.cluster.buckets[self.number + half], now_us))
+        else:
+            self.births.append(Birth(record.born, record.level, None, now_us))
+            self._inherit(self.cluster.buckets[parent(self.number)])
+
+    def _inherit(self, parent: "Bucket") -> None:
+        self.sequence.batches, self.sequence.bases = parent.sequence.batches.copy(), parent.sequence.bases.copy()
+        self.durable.end = parent.durable.end
+
+    def heirs_unknown_to(self, copy: Copy) -> "list[Bucket]":
+        """Those that were split off from it, of which this copy has not heard."""
+        if not self.births:
+            return []
+        instance = copy.phaser
+        assert instance is not None
+        level = instance.ledger.buckets
+        return [birth.heir for birth in self.births if birth.heir is not None and birth.level > level]
+
+    @property
+    def split_off(self) -> bool:
+        """It has its beginning from another one."""
+        return bool(self.births) and self.births[0].heir is None
+
+    def level_in(self, epoch: int) -> int:
+        """Of what is written in an epoch: whose keys it may have."""
+        births = [birth for birth in self.births if birth.epoch <= epoch]
+        return births[-1].level if births else self.cluster.plan.buckets
 
     def at(self, node: Node) -> Copy:
         return self.by_place[node.name]
@@ -143,8 +197,8 @@ class Bucket:
         return self.cluster.next_number()
 
     def submit(self, stranger: Stranger, submit: Submit) -> None:
-        asker = Asker(stranger)
-        self.cluster.submit(asker, submit.id, self.number, submit.batch, None, stranger.place)
+        cluster, asker = self.cluster, Asker(stranger)
+        cluster.traffic.submit(asker, submit.id, (self.number, self.plan.buckets), submit.batch, None, stranger.place)
 
     def accepted(self, before: Record, achievement: Achievement) -> None:
         """A report is in the log; the record is as it was before."""

@@ -21,10 +21,10 @@ class Core(Participant):
     def _take_turn(self, copy: Copy) -> None:
         events = copy.inbox
         self._carried = []
-        world, node = self._watcher.world, self._watcher
-        world.before_bucket_turn(node, copy, events)
+        witness, node = self._watcher.world.witness, self._watcher
+        witness.before_turn(node, copy, events)
         super()._take_turn(copy)
-        world.after_bucket_turn(node, copy, events, self._carried)
+        witness.after_turn(node, copy, events, self._carried)
 
     def _carry_out(self, copy: Copy, effect: bucket.Effect) -> None:
         self._carried.append(effect)

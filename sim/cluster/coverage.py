@@ -9,13 +9,16 @@ from hansard.consensus.effect import Departing
 from hansard.distributor import fact as inventory
 from hansard.distributor.bucket import Bucket as Record
 from hansard.distributor.bucket import State
-from hansard.distributor.command import Drain, Move
+from hansard.distributor.command import Double, Drain, Move
 from hansard.distributor.orders import Standing
-from hansard.participant.effect import Effect, Send
+from hansard.participant.effect import Effect, Fork, Send
 from hansard.participant.message import Hop
 from hansard.participant.name import named
 from hansard.phaser import effect as phaser
 from hansard.phaser import event
+
+from .splits import REQUIRED as SPLITS_REQUIRED
+from .splits import Splits
 
 if TYPE_CHECKING:
     from .bucket import Copy
@@ -55,8 +58,18 @@ REQUIRED: Final[tuple[str, ...]] = (
     "plain read ReadAt",
     "state of the log installed",
     "writes lost",
+    "told to stop: left",
+    "told to stop: stopped as a member",
     "left down for good",
     "left for good",
+    "hold granted",
+    "hold refused, not retained any more",
+    "floor stopped by a hold",
+    "floor of a half raised",
+    "dropped by retention",
+    "state of an application compared",
+    "state of a half's application compared",
+    *SPLITS_REQUIRED,
 )
 """Each batch of 500 seeds must have seen all of these."""
 WRONG_US: Final = 1_000_000
@@ -73,10 +86,12 @@ class Coverage:
         """Who has had each slot."""
         self._ahead: set[tuple[int, str]] = set()
         """Copies that began with something, and have not been begun anew."""
+        self.splits = Splits(world, self.counts)
 
     def crashed(self, node: "Node", lost: int) -> None:
         self.counts["crash"] += 1
         self.counts["writes lost"] += lost > 0
+        self.splits.crashed(node)
 
     def after_turn(self, node: "Node", effects: Sequence[Effect]) -> None:
         assert node.core is not None
@@ -90,6 +105,8 @@ class Coverage:
                     self.counts["connection continued"] += effect.message.continues is not None
             elif isinstance(effect, Departing):
                 self.counts["departed alive"] += 1
+            elif isinstance(effect, Fork):
+                self.splits.forked(node, effect)
 
     # Buckets.
 
@@ -115,6 +132,7 @@ class Coverage:
     # The log.
 
     def committed(self, fact: Fact | None, before: Sequence[Record], after: Sequence[Record]) -> None:
+        self.splits.committed(fact, before, after)
         match fact:
             case Departed():
                 self._departed(before, after)
@@ -187,5 +205,7 @@ class Coverage:
             status = table.orders.get(id)
             if status is not None and status.standing is Standing.DONE:
                 counts["drain finished"] += isinstance(status.wish, Drain)
+                counts["doubling finished"] += isinstance(status.wish, Double)
                 counts["move by hand finished"] += isinstance(status.wish, Move)
+        counts["crash between a fork and what follows it"] += sum([node.disk.torn for node in self.world.nodes])
         counts["untouched by a departure"] += self.world.pauses.untouched

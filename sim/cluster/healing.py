@@ -1,8 +1,8 @@
 """After the last fault everything has to be well again, within a stated time; here is what that means.
 
-All who are to come back are there by the log; every bucket has a steady government of the right size, nothing is on the
-move, everybody who may have buckets has as many as the others, give or take one; all clients have their answers; all
-copies are the same; and what nobody needs any more is gone from the disks.
+All who are to come back are there by the log; every bucket is split that was to be, and has a steady government of the
+right size, nothing is on the move, everybody who may have buckets has as many as the others, give or take one; all
+clients have their answers; all copies are the same; and what nobody needs any more is gone from the disks.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -26,8 +26,10 @@ MOVE_US: Final = 2_000_000
 def healed_us(world: "World") -> int:
     """Within this time after the last fault everything has to be well: if need be, each copy of each bucket moves once
     and each bucket changes its leader."""
-    moves = world.plan.buckets * (1 + max(world.table.distributor.settings.replication, 1))
-    return BASE_US + MOVE_US * moves // world.table.distributor.settings.moves_max
+    table = world.table.distributor
+    count = max(world.plan.buckets, len(table.buckets))
+    moves = count * (1 + max(table.settings.replication, 1)) + len(table.whole)
+    return BASE_US + MOVE_US * moves // table.settings.moves_max
 
 
 def heal(world: "World") -> None:
@@ -99,7 +101,9 @@ def _table(table: Distributor) -> list[str]:
     wanted = min(table.settings.replication, table.slots.standing)
     possible = min(table.settings.replication, len(table.slots.eligible))
     for number, record in enumerate(table.buckets):
-        if record.state is not State.STEADY or record.goal:
+        if record.level != len(table.buckets) or record.splitting:
+            found.append(f"bucket {number} is not split: {record}")
+        elif record.state is not State.STEADY or record.goal:
             found.append(f"bucket {number} is {record.state}: {record}")
         elif any(member not in table.slots.present for member in record.full):
             found.append(f"bucket {number} has somebody who is not there: {record}")
@@ -168,7 +172,8 @@ def _left_over(world: "World", node: "Node") -> list[str]:
     return [
         f"{node.name} still has something of bucket {number}"
         for number, part in node.disk.parts.items()
-        if not part.synced.empty
+        if number < len(records)
+        and not part.synced.empty
         and not records[number].vacant
         and all(member.node != node.name for member in records[number].full)
     ]

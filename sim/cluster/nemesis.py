@@ -13,13 +13,17 @@ from sim.atomic.participant import Participant as LogParticipant
 from sim.atomic.plan import Fault
 
 from .ambush import AMBUSHES, Ambush
+from .interruption import INTERRUPTIONS, Interruption
 from .node import Node
+from .reboot import REBOOTS, Reboot
 from .reserve import keeps_data, spares
+from .retirement import RETIREMENTS, Retirement
 from .wishes import Wishes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hansard.distributor.bucket import Bucket as Record
     from sim.atomic.world import World as LogWorld
 
     from .world import World
@@ -34,9 +38,12 @@ class Nemesis(atomic.Nemesis):
     def __init__(self, world: "World") -> None:
         super().__init__(cast("LogWorld", world))
         self.cluster = world
-        self.upheaval = self._upheaval = Upheaval(self)
+        self.upheaval = self.cluster_upheaval = Upheaval(self)
         self._ambush = Ambush(self)
-        self._wishes = Wishes(world)
+        self._interruption = Interruption(self)
+        self._reboot = Reboot(self)
+        self._retirement = Retirement(self)
+        self.wishes = Wishes(world)
 
     def _does(self, fault: Fault, random: Random) -> bool:
         world, length = self.cluster, fault.length_us
@@ -52,19 +59,30 @@ class Nemesis(atomic.Nemesis):
                 self.later(int(random.uniform(0.5, 1.5) * lease_us), lambda: self.absent(nodes[1:2], random))
                 return struck
             case "wipe":
-                return self._upheaval.wipe_one(nodes, length)
+                return self.cluster_upheaval.wipe_one(nodes, length)
             case "replace":
-                return self._upheaval.replace_one(nodes, length, random)
+                return self.cluster_upheaval.replace_one(nodes, length, random)
             case "trim":
-                return sum([node.trim() for node in world.nodes]) > 0
+                trim = Node.retain if world.holders else Node.trim
+                return sum([trim(node) for node in world.nodes]) > 0
             case kind if kind in AMBUSHES:
                 return self._ambush.wait(fault, random)
             case "rename":
                 return self._reconnect(random)
-            case "drain" | "undrain" | "move bucket" | "release" | "pause moves" | "configure":
-                return self._wishes.give(fault.kind, random)
+            case kind if kind in INTERRUPTIONS:
+                return self._interruption.wait(fault, random)
+            case kind if kind in REBOOTS:
+                return self._reboot.all_at_once(fault, random)
+            case kind if kind in RETIREMENTS:
+                return self._retirement.begin(fault, random)
+            case "double" | "drain" | "undrain" | "move bucket" | "release" | "pause moves" | "configure":
+                return self.wishes.give(fault.kind, random)
             case _:
                 return super()._does(fault, random)
+
+    def committed(self, before: "Sequence[Record]", after: "Sequence[Record]") -> None:
+        """The table has changed."""
+        self._interruption.look(before, after)
 
     def absent(self, nodes: "Sequence[Node]", random: Random) -> bool:
         """For longer than their leases: crashed, isolated or asleep."""
@@ -124,6 +142,10 @@ class Upheaval(upheaval.Upheaval):
                 world.start_later(successor, length_us)
                 return True
         return False
+
+    def leave(self, node: Node, length_us: int) -> bool:
+        (participant,) = disguised([node])
+        return self._leave(participant, length_us)
 
     def _leave(self, participant: LogParticipant, length_us: int) -> bool:
         return keeps_data(self.cluster, [participant.name]) and super()._leave(participant, length_us)

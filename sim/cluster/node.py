@@ -8,6 +8,9 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Final, assert_never
 
+from msgspec.structs import replace
+
+from hansard.batch import Batch
 from hansard.consensus.cluster import Peer
 from hansard.consensus.consensus import Consensus
 from hansard.consensus.effect import Departing, Led, Left, Outdated, Refused, Strange, Superseded
@@ -16,21 +19,34 @@ from hansard.participant.effect import (
     Answer,
     AnswerCommand,
     AnswerConnect,
+    AnswerHold,
     AnswerRead,
+    Bereft,
     Committed,
     Drop,
     Effect,
+    Excerpt,
     Fetch,
+    Fork,
+    GivenUp,
     Load,
+    Mend,
     Persist,
     Pressure,
+    Retired,
     Send,
     Thinned,
 )
-from hansard.participant.event import Connected, Event, Fetched, Leave, Received, Tick, Trimmed
+from hansard.participant.event import Connected, Event, Excerpted, Fetched, Leave, Received, Tick, Trimmed
 from hansard.participant.message import Message
+from hansard.participant.retaining import surplus
+from hansard.storage.manifest import Segment
 from sim.atomic.vault import Vault
+from sim.counter import Counter
+from sim.segments import ends, segments
+from sim.world.participant import COUNTED
 
+from . import decay
 from .core import Core
 from .disk import Disk
 
@@ -55,12 +71,15 @@ class Node:
         """None while it is down."""
         self.process = 0
         """Counts its starts."""
+        self.started_us = 0
+        """When this process began."""
         self.paused = False
         self.stalled = False
         """Its disk does not finish anything."""
         self.slowness = 1
         """So many times as long as usual a sync takes."""
         self.leaving = False
+        self.retired: Retired | None = None
         """It wants to go, and stops when it may."""
         self.left = False
         """It has gone in order."""
@@ -115,6 +134,7 @@ class Node:
         if self.down_for_good:
             return
         self.process += 1
+        self.started_us = self.world.clock.now_us
         self.core = Core(
             self,
             self.name,
@@ -127,8 +147,10 @@ class Node:
             now_us=self.now_us,
             seeds=self.seeds,
             zone=self.zone,
+            applications=[Counter] if self.world.plan.seed % COUNTED == 0 else (),
         )
         self.inbox, self._turn_planned, self._syncing, self.leaving, self.left = [], False, False, False, False
+        self.retired = None
         self.thinned = ()
         self.world.started(self)
         self.turn([])
@@ -210,7 +232,7 @@ class Node:
         match effect:
             case Send():
                 world.send(self, effect)
-            case Persist() | Load() | Drop():
+            case Persist() | Load() | Drop() | Fork():
                 self.disk.carry_out(effect)
                 self._sync()
             case Answer():
@@ -221,6 +243,8 @@ class Node:
                 world.connected_to(self, effect)
             case AnswerCommand():
                 world.operator.answered(self, effect)
+            case AnswerHold():
+                world.hold_answered(effect)
             case Fetch():
                 self._fetch(effect)
             case Thinned():
@@ -230,7 +254,13 @@ class Node:
                 self._later(500, self.crash)
             case Superseded() | Outdated():
                 raise AssertionError("nobody has given up this cluster, nor raised its rules")
-            case Committed() | Pressure() | Led() | Departing() | Strange() | Refused():
+            case Retired():
+                self.retired = effect
+            case Excerpt():
+                self._excerpt(effect)
+            case Mend():
+                self._later(1_000, lambda: self.happen(decay.mend(self, effect)))
+            case Committed() | GivenUp() | Pressure() | Bereft() | Led() | Departing() | Strange() | Refused():
                 pass
             case _:
                 assert_never(effect)
@@ -261,25 +291,83 @@ class Node:
         if self.disk.number > number:
             self._sync()
         for event in said:
-            self.happen(event)
+            self.happen(decay.spoil(self.disk, event))
 
     def _fetch(self, fetch: Fetch) -> None:
         def read() -> None:
             part = self.disk.part(fetch.bucket)
-            batches = part.fetch(fetch.offset, fetch.bytes_max)
+            batches = decay.readable(self.disk, fetch.bucket, part.fetch(fetch.offset, fetch.bytes_max))
+            if not batches and decay.decayed(self.disk, fetch.bucket) is not None:
+                self._later(50_000, read)  # until it is mended
+                return
             self.happen(Fetched(fetch.bucket, fetch.to, fetch.term, fetch.offset, part.start, batches))
 
         self._later(200 + int(self.random.random() * 500), read)
 
+    def retain(self) -> bool:
+        """By the settings and the holds: look for what need not be kept, and drop what is agreed on. Says whether there
+        was something. What readers may go back to counts as held."""
+        core = self.core
+        if core is None or self.paused:
+            return False
+        retaining, disk, found = core.retaining, self.disk, None
+        if looks := retaining.looks():
+            limits = {number: self._allowed(number, limit) for number, limit in looks.limits.items()}
+            found = surplus(replace(looks, limits=limits), {number: self._filed(number) for number in limits})
+            if found is not None:
+                self.happen(found)
+        drops = {} if disk.forking else retaining.drops()
+        for number, before in drops.items():
+            gone = [batch for batch in disk.part(number).current.batches if ends(batch, before)]
+            delay_us = self.world.keeping.randrange(50_000)
+            self._later(delay_us, lambda number=number, gone=gone: self._drop(number, gone))  # type: ignore[misc]
+        return found is not None or bool(drops)
+
+    def _allowed(self, bucket: int, limit: int) -> int:
+        return min([limit, *[reader.hold(bucket) for reader in self.world.readers]])
+
+    def _filed(self, bucket: int) -> list[Segment]:
+        """What is committed is in segments."""
+        assert self.core is not None
+        instance = self.core.copies.running[bucket].phaser
+        assert instance is not None
+        batches, committed = self.disk.part(bucket).synced_batches(), instance.ledger.committed
+        return segments([batch for batch in batches if ends(batch, committed)])
+
+    def _drop(self, bucket: int, gone: list[Batch]) -> None:
+        """These very batches, as far as they are still there."""
+        part = self.disk.part(bucket)
+        before = part.start
+        there = [batch for batch, one in zip(part.current.batches, gone, strict=False) if batch is one]
+        start = part.trim(there[-1].header.end_offset) if there else before
+        if start > before:
+            for oracle in self.world.oracles:
+                oracle.dropped(self, bucket, start)
+            self.happen(Trimmed(bucket, start))
+
+    def _excerpt(self, wanted: Excerpt) -> None:
+        def read() -> None:
+            part = self.disk.part(wanted.bucket)
+            batches = [
+                batch
+                for batch in decay.readable(self.disk, wanted.bucket, part.fetch(wanted.first, wanted.bytes_max))
+                if batch.header.end_offset <= wanted.end and wanted.first >= part.start
+            ]
+            self.happen(Excerpted(wanted.to, wanted.bucket, wanted.number, wanted.first, batches))
+
+        self._later(200 + int(self.random.random() * 500), read)
+
     def trim(self) -> bool:
-        """Retention drops what it may, in all buckets. Says whether there was something."""
-        if self.core is None or self._turn_planned or self.inbox:
+        """Retention drops what it may, in all buckets. Says whether there was something. Nothing of what a bookmark
+        may need, nor while copies are being made of it."""
+        if self.core is None or self._turn_planned or self.inbox or self.disk.forking:
             return False
         trimmed = False
         for bucket, copy in list(self.core.copies.running.items()):
             if copy.phaser is not None and not copy.inbox:
                 before = copy.phaser.ledger.start
-                start = self.disk.part(bucket).trim(copy.phaser.droppable)
+                held = [reader.hold(bucket) for reader in self.world.readers]
+                start = self.disk.part(bucket).trim(min([copy.phaser.droppable, *held]))
                 if start > before:
                     trimmed = True
                     self.happen(Trimmed(bucket, start))

@@ -8,6 +8,7 @@ from random import Random
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hansard.consensus.settings import Settings as LogSettings
 from hansard.distributor.settings import Settings as TableSettings
@@ -20,6 +21,8 @@ FAULTED_US: Final = 25_000_000
 """Faults happen for this long."""
 DAY_US: Final = 24 * 3600 * 1_000_000
 HOUR_US: Final = 3600 * 1_000_000
+RETAINING: Final = 70_000_210
+"""Chosen so that the seeds that failed once are still without retention."""
 KINDS: Final = (
     "crash",
     "crash",
@@ -60,6 +63,16 @@ KINDS: Final = (
     "configure",
     "trim",
     "rename",
+    "double",
+    "double",
+    "crash splitting",
+    "depart splitting",
+    "power cut splitting",
+    "reboot",
+    "reboot without a disk",
+    "reboot with an empty disk",
+    "retire",
+    "retire all",
 )
 DEPARTING: Final = (
     "absence",
@@ -70,6 +83,7 @@ DEPARTING: Final = (
     "leave",
     "pause",
     "crash",
+    "retire",
 )
 MOVING: Final = (
     "move bucket",
@@ -79,6 +93,20 @@ MOVING: Final = (
     "depart expanded",
     "crash opening leader",
     "give up while opening",
+)
+SPLITTING: Final = (
+    "double",
+    "crash splitting",
+    "depart splitting",
+    "depart splitting",
+    "power cut splitting",
+    "absence",
+    "move bucket",
+    "drain",
+    "undrain",
+    "reboot",
+    "reboot without a disk",
+    "reboot with an empty disk",
 )
 LOSING: Final = ("lose bucket", "lose bucket", "wipe", "absence", "power cut", "crash several", "give up while opening")
 
@@ -96,6 +124,9 @@ class Plan(Struct, frozen=True):
     settings: Settings
     table: TableSettings
     buckets: int
+    """When it is founded."""
+    buckets_max: int
+    """They are not doubled beyond."""
     places: int
     founders: int
     """So many participants have to be there before the buckets are placed."""
@@ -111,6 +142,7 @@ class Plan(Struct, frozen=True):
     named: int
     """So many of them have names."""
     strangers: int
+    readers: int
     gap_us: int
     """Between a client's submissions, on average."""
     range_end: int
@@ -133,13 +165,33 @@ class Plan(Struct, frozen=True):
     thorough: bool
     """The invariants are looked at after every turn."""
     faults: tuple[Fault, ...]
+    holders: int = 0
+    """Who hold on to what they read. Without any, everything is kept."""
 
 
 def plan(seed: int) -> Plan:
+    return _with_retention(_plan(seed))
+
+
+def _with_retention(plan: Plan) -> Plan:
+    """In some clusters not everything is kept. Drawn by itself, so that all others are what they were without it."""
+    random = Random(plan.seed + RETAINING)
+    if random.random() > 0.25:
+        return plan
+    kind, table = random.choice(("changes", "changes", "bytes", "age")), plan.table
+    changes = random.choice((5, 20, 60)) if kind == "changes" else 0
+    byte_count = random.choice((1_000, 5_000)) if kind == "bytes" else 0
+    age_us = HOUR_US if kind == "age" else 0  # nothing ever gets that old
+    table = replace(table, retain_changes=changes, retain_bytes=byte_count, retain_age_us=age_us)
+    return replace(plan, table=table, holders=random.choice((1, 2, 3)))
+
+
+def _plan(seed: int) -> Plan:
     random = Random(seed)
     large = random.random() < 0.05
     places = random.choice((9, 10, 12)) if large else random.choice((1, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 7))
-    buckets = random.choice((16, 32)) if large else random.choice((1, 1, 2, 2, 2, 4, 4, 8))
+    buckets = random.choice((8, 16, 32)) if large else random.choice((1, 1, 1, 2, 2, 2, 4, 4, 8))
+    doublings = random.choice((1, 2, 4)) if large else random.choice((1, 2, 2, 4, 4, 8))
     chaotic = random.random() < 0.3
     zoned = random.random() < 0.2
     drifting = random.random() < 0.5
@@ -157,6 +209,7 @@ def plan(seed: int) -> Plan:
             memory_us=random.choice((HOUR_US, 7 * DAY_US)),
         ),
         buckets=buckets,
+        buckets_max=min(buckets * doublings, 32 if large else 16),
         places=places,
         founders=random.randint(1, min(places, 3)),
         arrivals_us=_arrivals(random, places),
@@ -167,6 +220,7 @@ def plan(seed: int) -> Plan:
         clients=clients,
         named=random.randint(0, 2),
         strangers=random.choice((0, 1)),
+        readers=random.choice((1, 1, 2)),
         gap_us=clients * random.choice((40_000, 55_000, 70_000)),
         range_end=random.choice((40, 1 << 40, 1 << 40)),
         ordered=not chaotic,
@@ -241,12 +295,14 @@ def _settings(random: Random, *, chaotic: bool) -> Settings:
 def _faults(random: Random, lease_us: int) -> tuple[Fault, ...]:
     kinds = [kind for kind in KINDS if random.random() < 0.35] or ["crash leader"]
     draw = random.random()
-    if draw < 0.2:
+    if draw < 0.15:
         kinds = [*DEPARTING, random.choice(KINDS)]
-    elif draw < 0.4:
+    elif draw < 0.3:
         kinds = [*MOVING, random.choice(KINDS)]
-    elif draw < 0.5:
+    elif draw < 0.4:
         kinds = [*LOSING, random.choice(KINDS)]
+    elif draw < 0.8:
+        kinds = [*SPLITTING, random.choice(KINDS)]
     busy_us = random.choice((1_000_000, 2_000_000, 3_000_000))
     faults: list[Fault] = []
     at_us = 2_500_000 + int(random.random() * busy_us)

@@ -24,15 +24,17 @@ def spares(world: "World", names: Collection[str]) -> bool:
 
 def keeps_data(world: "World", names: Collection[str]) -> bool:
     for number, record in enumerate(world.table.distributor.buckets):
+        members = [member.node for member in record.members]
         if not record.opened:
+            if members and all(name in names for name in members):
+                return False
             continue
         there = [node.name for node in holders(world, number) if node.name not in names]
         if not there:
             return False
-        if record.leader is not None and record.epoch != record.opened:
-            members = [member.node for member in record.members]
-            if not any(name in members for name in there):
-                return False
+        opening = record.leader is not None and record.epoch != record.opened
+        if opening and not any(name in members for name in there):
+            return False
     return True
 
 
@@ -44,6 +46,7 @@ def holders(world: "World", number: int) -> list["Node"]:
         node
         for node in world.nodes
         if not node.down_for_good
-        and number in node.disk.parts
-        and node.disk.parts[number].synced_standing().suffices(record.opened, expanded=expanded)
+        and number not in node.disk.decayed
+        and not node.disk.part(number).spoiled
+        and node.disk.evidence(number).synced_standing().suffices(record.opened, expanded=expanded)
     ]

@@ -16,6 +16,8 @@ class Result(bucket.Result, frozen=True):
     touched_us: tuple[int, ...] = ()
     """Pauses of buckets that lost a member, and of buckets on the move."""
     moved_us: tuple[int, ...] = ()
+    split_us: tuple[tuple[int, int], ...] = ()
+    """Of halves of a split, with where the log ended."""
 
     @property
     def counts_as_run(self) -> bool:
@@ -39,15 +41,21 @@ def run(seed: int, kept: Sequence[int] | None = None, tell: Callable[[str], None
         broken,
         tuple(world.pauses.touched),
         tuple(world.pauses.moved),
+        tuple(world.pauses.split),
     )
 
 
 def summary(results: Sequence[bucket.Result]) -> Iterator[str]:
-    """The pauses of all of them."""
+    """The pauses of all of them. A split does not take longer where there is more history."""
     several = [result for result in results if isinstance(result, Result)]
+    splits = sorted([pause for result in several for pause in result.split_us], key=lambda pause: pause[1])
+    half = len(splits) // 2
     for what, pauses_us in (
         ("touched by a departure", [pause for result in several for pause in result.touched_us]),
         ("moved", [pause for result in several for pause in result.moved_us]),
+        ("split", [pause for pause, _ in splits]),
+        ("split with the shorter histories", [pause for pause, _ in splits[:half]]),
+        ("split with the longer histories", [pause for pause, _ in splits[half:]]),
     ):
         ordered = sorted(pauses_us)
         if ordered:

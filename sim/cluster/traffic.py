@@ -47,15 +47,24 @@ class Traffic:
     # Submissions.
 
     def submit(
-        self, asking: Asking, number: int, bucket: int, batch: Batch, continues: Continues | None, place: str
+        self,
+        asking: Asking,
+        number: int,
+        where: tuple[int, int],
+        batch: Batch,
+        continues: Continues | None,
+        place: str,
     ) -> None:
+        """`where`: the bucket, and its level as far as the client knows."""
+        bucket, level = where
+
         def come() -> None:
             node = self.world.by_name[place]
             if node.core is None:
                 return
             self._asked[number] = Asked(asking, bucket, batch, place, node.process)
             deadline_us = node.now_us + self.world.random.choice(DEADLINES_US)
-            node.happen(Submit(number, bucket, batch, deadline_us, self.world.plan.buckets, continues))
+            node.happen(Submit(number, bucket, batch, deadline_us, level, continues))
 
         self.world.clock.after(self._delay_us(), come)
 

@@ -3,7 +3,7 @@
 from random import Random
 from typing import TYPE_CHECKING
 
-from hansard.distributor.command import Configure, Drain, Move, Pause, Release, Resume, Undrain
+from hansard.distributor.command import Configure, Double, Drain, Move, Pause, Release, Resume, Undrain
 from hansard.distributor.settings import Shape
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ class Wishes:
                 order(Move(bucket, tuple(random.sample(nodes, random.randint(1, min(3, len(nodes)))))))
             case "release":
                 order(Release(bucket))
+            case "double":
+                count, most = len(table.buckets), world.plan.buckets_max
+                if count >= most:
+                    return False
+                order(Double(min(count * random.choice((2, 2, 4)), most)))
             case "pause moves":
                 order(Pause())
                 world.nemesis.later(random.randrange(5_000_000), lambda: order(Resume()))

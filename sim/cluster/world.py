@@ -11,23 +11,16 @@ from typing import Final, cast
 
 import xxhash
 
-from hansard.batch import Batch, bucket_of, key_hash
 from hansard.consensus import effect as atomic
 from hansard.consensus.cluster import ClusterId, Peer
 from hansard.consensus.content import Entry, Fact
 from hansard.consensus.recovered import founding
 from hansard.distributor.bucket import Bucket as Record
 from hansard.distributor.command import Found
-from hansard.participant.copies import Copy as Running
-from hansard.participant.effect import Answer, AnswerConnect, AnswerRead, Effect, Send
+from hansard.participant.effect import Answer, AnswerConnect, AnswerHold, AnswerRead, Effect, Send
 from hansard.participant.event import Event
-from hansard.participant.message import Hop, Message
-from hansard.phaser import effect as phaser
-from hansard.phaser import event
+from hansard.participant.message import ClockTold, Hop, Message
 from hansard.phaser.effect import Achievement
-from hansard.phaser.event import Continues
-from hansard.phaser.leader import Phase
-from hansard.phaser.outcome import Repeated, Stored
 from sim.atomic.oracles import Lives
 from sim.atomic.participant import Participant as LogParticipant
 from sim.atomic.plan import Fault
@@ -41,21 +34,26 @@ from .addresses import Addresses
 from .bucket import Bucket
 from .client import Client
 from .coverage import Coverage
+from .decay import Decay
+from .holder import Holder
+from .keys import Keys
 from .nemesis import Nemesis
 from .node import Node
 from .operators import Operator
 from .oracles import Oracle, SameTable, oracles
 from .pauses import Pauses
 from .plan import FAULTED_US, Plan
-from .traffic import DEADLINES_US, Asking, Traffic
+from .reader import Reader
+from .traffic import DEADLINES_US, Traffic
+from .witness import Witness
 from .words import content_words, describe, lines
 
 STEP_US: Final = 500_000
+RETENTION_US: Final = 600_000
 ECHO_US: Final = 2_000_000
 """So late something may come again."""
-KEYS: Final = 3
-"""Of each bucket."""
 CLUSTER: Final = ClusterId("simulated")
+LOG: Final = "simulated-log"
 _TRACED = Struct("<9q")
 
 Parcel = tuple[str, str, Message, int]
@@ -86,12 +84,24 @@ class World:
         self.oracles: list[Oracle] = oracles(self.table, thorough=plan.thorough)
         self.pauses = Pauses(self)
         self.coverage = Coverage(self)
-        self.buckets = [Bucket(self, number) for number in range(plan.buckets)]
-        self.keys = _keys(plan.buckets)
+        self.buckets: list[Bucket] = []
+        """As many as the furthest table has, or else as there will be when it is founded."""
+        self._extend(plan.buckets)
+        self.witness = Witness(self)
+        self.keys = Keys(plan.buckets_max)
         self.traffic = Traffic(self)
         self.operator = Operator(self)
         self._numbers = 0
         self.clients: list[Client] = []
+        self.readers = [Reader(self, number) for number in range(plan.readers)]
+        self.holders = [Holder(self, number) for number in range(plan.holders)]
+        self.holders_asked: dict[int, Holder] = {}
+        self.leapt = False
+        """The log's time was wrong once, because of two voters one had a wrong clock: holds may be over."""
+        self.keeping = Random(plan.seed)
+        """For what is dropped, and when: all else draws what it would without it."""
+        self.decay: Decay | None = None
+        """Only in worlds whose disks decay."""
         self.nemesis = Nemesis(self)
         self.nemesis.schedule(plan.faults if faults is None else tuple(faults))
         self._trace = xxhash.xxh3_64()
@@ -172,13 +182,25 @@ class World:
             self.clock.after(self.random.randrange(1_000_000), client.produce)
         for number in range(plan.strangers):
             bucket = self.random.choice(self.buckets)
-            stranger = Stranger(bucket.cast, 100 + number)
+            key = self.random.choice(self.keys.of(bucket.number, plan.buckets))
+            stranger = Stranger(bucket.cast, 100 + number, key)
             bucket.strangers.append(stranger)
             self.clock.after(self.random.randrange(500_000), stranger.produce)
+        for reader in self.readers:
+            self.clock.after(self.random.randrange(2_000_000), reader.read)
         self.clock.after(1_000_000, self.traffic.read)
+        for holder in self.holders:
+            self.clock.after(holder.random.randrange(1_000_000, 3_000_000), holder.act)
+        if self.holders:
+            self.clock.after(RETENTION_US, self._retain)
+
+    def _retain(self) -> None:
+        """Everybody looks now and then for what need not be kept."""
+        self.clock.after(self.keeping.randrange(RETENTION_US), self._retain)
+        self.keeping.choice(self.nodes).retain()
 
     def _found(self) -> None:
-        self.operator.order(Found(self.plan.buckets, self.plan.table, self.plan.founders))
+        self.operator.order(Found(self.plan.buckets, self.plan.table, self.plan.founders, LOG))
 
     @property
     def living(self) -> list[Node]:
@@ -250,81 +272,28 @@ class World:
         elif isinstance(effect, atomic.Departing):
             self.lives.did(cast("LogParticipant", node), effect)
 
+    def _extend(self, count: int) -> None:
+        self.buckets += [Bucket(self, number) for number in range(len(self.buckets), count)]
+
     def _applied(self, index: int, entry: Entry, fact: Fact | None, before: Sequence[Record]) -> None:
         """For the first time."""
         self.lives.committed(index, entry, fact)
         after = self.table.distributor.buckets
-        for number, (old, new) in enumerate(zip(before, after, strict=False)):
-            if new.opened != old.opened:
+        self._extend(len(after))
+        before = [*before, *[Record()] * (len(after) - len(before))]
+        for number, (old, new) in enumerate(zip(before, after, strict=True)):
+            if old.level and new.opened != old.opened:
                 self.buckets[number].accepted(old, Achievement.OPENED)
-            elif new.expanded != old.expanded:
+            elif old.level and new.expanded != old.expanded:
                 self.buckets[number].accepted(old, Achievement.EXPANDED)
+            if new.level != old.level and new.born:
+                self.buckets[number].split(new)
         self.pauses.applied(fact, before, after)
         self.coverage.committed(fact, before, after)
+        self.nemesis.committed(before, after)
         for oracle in self.oracles:
             oracle.committed(self, index, entry, fact, before)
         self.line(lambda: f"log {index}: {content_words(entry.content)}")
-
-    # Buckets.
-
-    def before_bucket_turn(self, node: Node, running: Running, events: Sequence[event.Event]) -> None:
-        bucket = self.buckets[running.bucket]
-        copy = bucket.at(node)
-        assert running.phaser is not None
-        if (copy.process, copy.generation) != (node.process, running.generation):
-            copy.process, copy.generation, copy.shown = node.process, running.generation, 0
-            copy.name = running.phaser.me
-            self.coverage.loaded(copy)
-            for one in bucket.oracles:
-                one.started(copy.cast)
-        for oracle in self.oracles:
-            oracle.before_bucket_turn(copy, events)
-        for what in events:
-            if isinstance(what, event.Submit):
-                bucket.asked[node.name, node.process, what.id] = (what.batch, self.clock.now_us)
-
-    def after_bucket_turn(
-        self, node: Node, running: Running, events: Sequence[event.Event], effects: Sequence[phaser.Effect]
-    ) -> None:
-        bucket = self.buckets[running.bucket]
-        copy = bucket.at(node)
-        assert running.phaser is not None
-        for effect in effects:
-            if isinstance(effect, phaser.Committed):
-                self._show(bucket, node, effect.end)
-        for one in bucket.turn_oracles:
-            one.after_turn(copy.cast, events, effects)
-        leading = running.phaser.leading
-        accepted = any(isinstance(what, event.Accepted) for what in events)
-        if accepted and leading is not None and leading.phase is Phase.OPEN:
-            self.pauses.opened(bucket.number, leading.government.epoch)
-            for one in bucket.oracles:
-                one.opened(copy.cast)
-        for effect in effects:
-            if isinstance(effect, phaser.Answer):
-                self._acknowledged(bucket, node, effect)
-        for oracle in self.oracles:
-            oracle.bucket_turned(copy, events, effects)
-        self.coverage.bucket_turned(copy, events, effects)
-
-    def _show(self, bucket: Bucket, node: Node, end: int) -> None:
-        copy = bucket.at(node)
-        shown = max(copy.shown, copy.vault.start)
-        batches = [batch for batch in copy.vault.fetch(shown, 1 << 40) if batch.header.base_offset < end]
-        copy.shown = end
-        for one in bucket.oracles:
-            one.visible(copy.cast, batches)
-
-    def _acknowledged(self, bucket: Bucket, node: Node, answer: phaser.Answer) -> None:
-        batch, came_us = bucket.asked.pop((node.name, node.process, answer.id))
-        if not isinstance(answer.outcome, Stored | Repeated):
-            return
-        copy = bucket.at(node)
-        values = [value for value in batch.values() if value is not None]
-        for one in bucket.oracles:
-            one.answered(copy.cast, answer, values)
-        for oracle in self.oracles:
-            oracle.acknowledges(copy, answer.id, answer.outcome, batch, came_us)
 
     # The network.
 
@@ -353,6 +322,9 @@ class World:
             return  # a connection does not outlive its process, and what it keeps from coming twice depends on that
         if self.addresses.at(address) is node:
             node.receive(sender, message)
+            if isinstance(message, ClockTold):
+                for oracle in self.oracles:
+                    oracle.told_time(node, sender)
 
     def _connected(self, here: str, there: str) -> None:
         self.by_name[here].connected(there)
@@ -363,11 +335,6 @@ class World:
         self._numbers += 1
         return self._numbers
 
-    def submit(
-        self, asking: Asking, number: int, bucket: int, batch: Batch, continues: Continues | None, place: str
-    ) -> None:
-        self.traffic.submit(asking, number, bucket, batch, continues, place)
-
     def ask_to_connect(self, client: Client, number: int, name: str, place: str) -> None:
         self.traffic.connect(client, number, name, place)
 
@@ -377,18 +344,8 @@ class World:
     def read_answered(self, node: Node, answer: AnswerRead) -> None:
         self.traffic.read_answered(node, answer)
 
+    def hold_answered(self, answer: AnswerHold) -> None:
+        self.holders_asked.pop(answer.id).answered(answer)
+
     def connected_to(self, node: Node, answer: AnswerConnect) -> None:
         self.traffic.connected(node, answer)
-
-
-def _keys(buckets: int) -> list[list[bytes]]:
-    """Some for each bucket, that live there."""
-    found: list[list[bytes]] = [[] for _ in range(buckets)]
-    number = 0
-    while any(len(keys) < KEYS for keys in found):
-        key = b"k%d" % number
-        place = found[bucket_of(key_hash(key), buckets)]
-        if len(place) < KEYS:
-            place.append(key)
-        number += 1
-    return found

@@ -25,7 +25,8 @@ IGNORED: Final[dict[str, frozenset[str]]] = {
     "Relay": frozenset({"now_us"}),
     "Phaser": frozenset({"announced_us", "effects", "me", "now_us", "settings", "wall_us"}),
     # No bound on what is not committed, on memory or on batches between checkpoints is ever reached.
-    "Ledger": frozenset({"checkpoint_due", "effects", "settings", "tail_bytes", "uncommitted", "uncommitted_bytes"}),
+    "Ledger": frozenset({"effects", "settings", "tail_bytes", "uncommitted", "uncommitted_bytes"}),
+    "Derived": frozenset({"due", "due_bytes"}),
 }
 """By class, the fields that make no difference here."""
 

@@ -24,11 +24,13 @@ from hansard.phaser.outcome import (
     Busy,
     Expired,
     Gap,
+    Importing,
     Invalid,
     Misplaced,
     NotLeader,
     Outcome,
     ReadFrom,
+    ReadOnly,
     ReadOutcome,
     Repeated,
     Stored,
@@ -121,6 +123,10 @@ def outcome(answer: Outcome | ReadOutcome) -> str:
             return "expired"
         case Busy():
             return "busy"
+        case ReadOnly():
+            return f"read-only, {answer.node}: {answer.reason}"
+        case Importing():
+            return "importing"
         case Misplaced():
             return f"misplaced, {answer.buckets} buckets"
         case NotLeader():

@@ -16,10 +16,12 @@ from hansard.phaser.outcome import (
     Busy,
     Expired,
     Gap,
+    Importing,
     Invalid,
     Misplaced,
     NotLeader,
     Outcome,
+    ReadOnly,
     Repeated,
     Stored,
     Unknown,
@@ -177,11 +179,11 @@ class Client:
                 else:
                     self._go_elsewhere()
                 self._retry()
-            case Gap() | Busy() | Expired() | Unknown():
+            case Gap() | Busy() | ReadOnly() | Expired() | Unknown():
                 self._retry()
             case Broken():
                 self._give_up()
-            case Invalid() | Misplaced():
+            case Invalid() | Misplaced() | Importing():
                 raise AssertionError(f"a client's batch was refused: {outcome}")
             case _:
                 assert_never(outcome)
@@ -198,9 +200,10 @@ class Stranger:
     """A client without a connection: nothing tells its submissions apart, so it never repeats one whose outcome is
     unknown; what is refused it may try again, because a refusal is certain."""
 
-    def __init__(self, world: "World", number: int) -> None:
+    def __init__(self, world: "World", number: int, key: bytes = b"k") -> None:
         self.world = world
         self.number = number
+        self.key = key
         self.serial = 0
         self.asked: dict[int, tuple[bytes, bool]] = {}
         self.refused: set[bytes] = set()
@@ -219,7 +222,7 @@ class Stranger:
         number = self.world.next_number()
         again = self.world.random.random() < 0.5
         self.asked[number] = (value, again)
-        self.world.submit(self, Submit(number, build([b"k"], [value]), 0))
+        self.world.submit(self, Submit(number, build([self.key], [value]), 0))
 
     def answered(self, number: int, outcome: Outcome) -> None:
         value, again = self.asked.pop(number)

@@ -19,12 +19,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .application import Application as Application
+    from .application import ApplicationError as ApplicationError
+    from .application import BadQuestion as BadQuestion
+    from .application import HistoryGone as HistoryGone
+    from .application import NewerImage as NewerImage
     from .batch import SCHEMA as SCHEMA
     from .batch import BatchError as BatchError
     from .batch import Change as Change
     from .batch import LimitExceeded as LimitExceeded
     from .batch.errors import BadInput as BadInput
     from .embedded import AheadOfLog as AheadOfLog
+    from .embedded import AlreadyAttached as AlreadyAttached
+    from .embedded import ApplicationFailed as ApplicationFailed
+    from .embedded import Attached as Attached
     from .embedded import BadPlace as BadPlace
     from .embedded import Bookmark as Bookmark
     from .embedded import HoldInfo as HoldInfo
@@ -40,6 +48,7 @@ if TYPE_CHECKING:
     from .embedded import Receipt as Receipt
     from .embedded import Receipts as Receipts
     from .embedded import Unsettled as Unsettled
+    from .embedded import UsedFromInside as UsedFromInside
     from .embedded import WrongLog as WrongLog
     from .embedded import open as open
     from .storage.errors import Corrupt as Corrupt
@@ -55,9 +64,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    ".application": ("Application", "ApplicationError", "BadQuestion", "HistoryGone", "NewerImage"),
     ".batch": ("SCHEMA", "BatchError", "Change", "LimitExceeded"),
     ".batch.errors": ("BadInput",),
     ".embedded": (
+        *("AlreadyAttached", "ApplicationFailed", "Attached"),
         *("AheadOfLog", "BadPlace", "Bookmark", "HoldInfo", "Info", "Log", "LogClosed", "LogError", "LogInUse"),
         *(
             "NewChange",
@@ -67,6 +78,7 @@ _HOMES = {
             "Receipt",
             "Receipts",
             "Unsettled",
+            "UsedFromInside",
             "WrongLog",
             "open",
         ),

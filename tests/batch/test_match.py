@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hansard.batch import Mask, bucket_mask, bucket_of, build, key_hash, key_mask, select, tag_mask
+from hansard.batch import Flag, Mask, bucket_mask, bucket_of, build, key_hash, key_mask, select, tag_mask
 
 from .strategies import TAGS, Example, examples, few
 
@@ -59,24 +59,26 @@ def test_no_tags_are_the_callers_mistake() -> None:
 
 @few
 @given(examples(), st.integers(0, 6), st.data())
-def test_a_bucket_has_its_keys_and_all_changes_without_one(
-    example: Example, doublings: int, data: st.DataObject
-) -> None:
+def test_a_bucket_has_the_changes_that_hash_to_it(example: Example, doublings: int, data: st.DataObject) -> None:
     buckets = 1 << doublings
     bucket = data.draw(st.integers(0, buckets - 1))
-    expected = [change.key is None or bucket_of(key_hash(change.key), buckets) == bucket for change in example.changes]
+    internal = bool(example.batch.header.flags & Flag.INTERNAL)
+    expected = [internal or bucket_of(key_hash(change.key), buckets) == bucket for change in example.changes]
     assert bucket_mask(example.batch, bucket, buckets).tolist() == expected
 
 
 @few
 @given(examples())
-def test_the_two_halves_of_a_split_have_every_key_once(example: Example) -> None:
+def test_the_two_halves_of_a_split_have_every_change_once(example: Example) -> None:
     halves = [select(example.batch, bucket_mask(example.batch, bucket, 2)) for bucket in (0, 1)]
-    keyed = [change for half in halves for change in half.changes() if change.key is not None]
-    assert sorted(keyed) == [change for change in example.changes if change.key is not None]
-    for half in halves:
-        keyless = [change for change in half.changes() if change.key is None]
-        assert keyless == [change for change in example.changes if change.key is None]
+    found = sorted([change for half in halves for change in half.changes()], key=lambda change: change.offset)
+    twice = 2 if example.batch.header.flags & Flag.INTERNAL else 1
+    assert found == [change for change in example.changes for _ in range(twice)]
+
+
+def test_what_is_internal_concerns_both_halves_of_a_split() -> None:
+    batch = build([None], ["v"]).marked_internal()
+    assert [bucket_mask(batch, bucket, 2).tolist() for bucket in (0, 1)] == [[True], [True]]
 
 
 def test_buckets_that_cannot_be_are_the_callers_mistake() -> None:

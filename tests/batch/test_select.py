@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hansard.batch import Batch, Change, Flag, Mask, Part, build, gather, merge, select, verify
+from hansard.batch import Batch, Change, Flag, Mask, Part, build, gather, merge, select, since, verify
 
 from .strategies import Example, examples, few
 
@@ -126,3 +126,27 @@ def test_the_header_has_the_times_of_what_is_left() -> None:
 def test_a_mask_of_another_length_is_the_callers_mistake() -> None:
     with pytest.raises(AssertionError):
         select(BATCH, mask_of(count=3))
+
+
+@few
+@given(examples(), st.data())
+def test_a_closed_part_leaves_the_offsets_after_it_to_others(example: Example, data: st.DataObject) -> None:
+    part = select(example.batch, data.draw(masks(len(example.changes))))
+    closed = part.closed()
+    assert verify(closed.to_bytes()) == closed
+    assert list(closed.changes()) == list(part.changes())
+    last = [change.offset + 1 for change in part.changes()][-1:]
+    assert [closed.header.end_offset] == (last or [part.header.end_offset])
+
+
+@few
+@given(examples(), st.data())
+def test_since_an_offset_is_the_rest_and_begins_there(example: Example, data: st.DataObject) -> None:
+    header = example.batch.header
+    if header.span < 2:
+        return
+    offset = data.draw(st.integers(header.base_offset + 1, header.end_offset - 1))
+    rest = since(example.batch, offset)
+    assert verify(rest.to_bytes()) == rest
+    assert list(rest.changes()) == [change for change in example.changes if change.offset >= offset]
+    assert (rest.header.base_offset, rest.header.end_offset) == (offset, header.end_offset)

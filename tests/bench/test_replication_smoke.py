@@ -1,23 +1,38 @@
 """The bench of replication works: every mode runs, and everything is answered. Nothing is said of how fast."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from bench import etcd, nats
+from bench.cluster import Cluster
 from bench.contest import CLIENT
+from bench.failover import BUCKETS, COPIES, NAMES, Failover
 from bench.peer import Missing, Peer
-from bench.replication import SHAPES, SMOKE, TOGETHER, smoke, wanted_of
+from bench.processes import Children
+from bench.replication import CLUSTERS, SHAPES, SMOKE, TOGETHER, smoke, wanted_of
 
 
 def test_every_contestant_answers_everything_in_every_mode() -> None:
     runs = smoke()
-    assert {name for name, _ in runs} == {*TOGETHER, *(shape + CLIENT for shape in SHAPES)}
+    assert {name for name, _ in runs} == {*TOGETHER, *(name + CLIENT for name in (*SHAPES, *CLUSTERS))}
     for (name, mode), rounds in runs.items():
         load = SMOKE[mode]
         assert [figures.changes for figures in rounds] == [load.most * load.changes], (name, mode)
         assert all(figures.seconds > 0 for figures in rounds)
-    assert len(runs) == (len(TOGETHER) + len(SHAPES)) * len(SMOKE)
+    assert len(runs) == (len(TOGETHER) + len(SHAPES) + len(CLUSTERS)) * len(SMOKE)
+
+
+def test_every_bucket_goes_on_after_a_kill(tmp_path: Path) -> None:
+    with Children(tmp_path / "logs") as children:
+        cluster = Cluster(children, tmp_path, "failover", NAMES, buckets=BUCKETS)
+        cluster.start(*NAMES)
+        failover = Failover(cluster)
+        asyncio.run(failover.run(1))
+    touched = BUCKETS * COPIES / len(NAMES)
+    assert touched - 1 < len(failover.led) + len(failover.followed) < touched + 1
+    assert failover.led and failover.untouched and failover.calm
 
 
 @pytest.mark.parametrize("peer", [etcd.PEER, nats.PEER])

@@ -13,6 +13,7 @@ from hansard.client import (
     ConnectionTaken,
     DeadlinePassed,
     InvalidSubmission,
+    NoRoom,
     NotReachable,
     NotStored,
     OutcomeUnknown,
@@ -23,7 +24,7 @@ from hansard.client import (
     StreamBroken,
     StreamEnded,
 )
-from hansard.wire.submission import Broken, Busy, Expired, Gap, Invalid, Misplaced, Repeated, Unknown
+from hansard.wire.submission import Broken, Busy, Expired, Gap, Invalid, Misplaced, ReadOnly, Repeated, Unknown
 from tests.client.fake import (
     LOOPS,
     NOBODYS,
@@ -193,5 +194,28 @@ def test_a_caller_that_numbers_is_told_of_its_own_gap_and_goes_on(loop: Loop) ->
             receipts = await client.submit_batch(part)
             assert list(receipts) == [Receipt(0, None, None), Receipt(0, 2, TIMESTAMP)]
             assert leader.bucket.values == [b"a", b"b", b"c"]
+
+    run(test(), loop)
+
+
+@pytest.mark.parametrize("connection", [STREAM, NOBODYS])
+def test_that_a_disk_is_full_is_told_at_once_and_the_stream_goes_on(loop: Loop, connection: int) -> None:
+    async def test() -> None:
+        full = say(lambda id: ReadOnly(id, "b", "it is full"))
+        async with FakeParticipant(full) as leader, await connected(leader, connection=connection) as client:
+            with pytest.raises(NoRoom, match="the disk of b takes nothing now"):
+                await client.submit("k", "a")
+            assert len(leader.submits) == 1, "it is the caller's to try again"
+            await client.submit("k", "b")
+
+    run(test(), loop)
+
+
+def test_a_full_disk_says_nothing_of_an_attempt_that_is_in_doubt(loop: Loop) -> None:
+    async def test() -> None:
+        full = say(lambda id: ReadOnly(id, "b", "it is full"))
+        async with FakeParticipant(say(Unknown), full) as leader, await connected(leader, connection=STREAM) as client:
+            await client.submit("k", "a")
+            assert len(leader.submits) == 3
 
     run(test(), loop)

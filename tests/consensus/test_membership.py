@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from hansard.consensus.cluster import NO_CLUSTER, ClusterId, Peer
-from hansard.consensus.content import Arrived, Council, Depart, Departed, Entry, Proposal
+from hansard.consensus.content import Arrived, Council, Depart, Departed, Entry, Proposal, Why
 from hansard.consensus.council import size_wanted
 from hansard.consensus.effect import Departing, Left, Refused, Send, Strange
 from hansard.consensus.event import Leave, Propose, Raise
@@ -119,6 +119,17 @@ def test_joining_takes_no_longer_than_a_few_questions() -> None:
     assert joined.until(lambda: joined.core("d").arrived) < 2 * Settings().resend_us
 
 
+def test_one_that_knew_nobody_joins_when_it_is_told_whom_to_ask() -> None:
+    joined = formed(3)
+    joined.add("d", through="a")
+    joined.core("d").seek(())
+    joined.run(1)
+    assert not joined.core("d").arrived
+    joined.core("d").seek(["d:1", "b:1"])
+    joined.until(lambda: joined.core("d").arrived, 2)
+    assert not any(sent.sender == sent.to for sent in joined.sent), "it does not ask itself"
+
+
 def test_another_of_the_same_name_is_refused_and_told_why() -> None:
     joined = formed(3, Settings(lease_us=60_000_000))
     joined.wipe("c")
@@ -210,6 +221,19 @@ def test_one_that_leaves_and_stops_when_it_may_leaves_the_others_able(size: int)
         joined.until(lambda: settled(joined), 3)
     assert voting(joined) == {joined.leader}
     assert not joined.told(joined.leader, Departing)
+
+
+def test_everybody_knows_why_somebody_departed() -> None:
+    joined = formed(5)
+    joined.crash("e")
+    joined.until(lambda: departed(joined, "e", "a"))
+    joined.happen("d", Leave("d"))
+    joined.happen("a", Leave("c"))
+    joined.until(lambda: all(departed(joined, node, at) for node in "cd" for at in "ab"))
+    for at in "ab":
+        roster = joined.core(at).roster
+        assert [roster.why_departed(node, 1) for node in "cde"] == [Why.GIVEN_UP, Why.LEFT, Why.SILENT]
+        assert roster.why_departed("a", 1) is None and roster.why_departed("e", 2) is None
 
 
 def test_the_last_one_cannot_leave() -> None:

@@ -26,10 +26,13 @@ class Stored(Struct):
     counted: int = 0
     expanded: int = 0
     changes: int = 0
+    level: int = 1
 
 
 class Company:
-    def __init__(self) -> None:
+    def __init__(self, every: int = 1) -> None:
+        self.every = every
+        """After how many facts the invariants are looked at: with a thousand buckets that takes its time."""
         self.distributor = Distributor()
         self.facts: list[Fact] = []
         self.incarnations: dict[str, int] = {}
@@ -40,16 +43,21 @@ class Company:
         self.orders = 0
         self.moves = 0
         """How many were begun."""
+        self.splits = 0
 
     def apply(self, fact: Fact) -> None:
         before = moment(self.distributor)
         self.facts.append(fact)
         self.distributor.apply(fact)
-        check_state(self.distributor)
-        check_step(before, self.distributor)
+        if len(self.facts) % self.every == 0:
+            check_state(self.distributor)
+            check_step(before, self.distributor)
         for number in self.distributor.touched:
             old = before.buckets[number] if number < len(before.buckets) else Bucket()
             self.moves += self.distributor.buckets[number].goal not in ((), old.goal)
+            if old.level == 0 and (level := self.distributor.buckets[number].level) and before.buckets:
+                self.splits += 1
+                self.acknowledged[number] = self.acknowledged.get(number - level // 2, 0)
         self.distributor.touched.clear()
 
     def clone(self) -> "Company":
@@ -76,8 +84,14 @@ class Company:
         for node in nodes:
             self.incarnations[node] = self.incarnations.get(node, 0) + 1
             disk = self.disks.setdefault(node, {})
-            copies = [Copy(n, copy.counted, copy.changes, intact, copy.expanded) for n, copy in sorted(disk.items())]
+            copies = [brought(number, copy, intact=intact) for number, copy in sorted(disk.items())]
             self.apply(Arrived(self.member(node), zone, tuple(copies)))
+
+    def bring(self, node: str, *copies: Copy) -> None:
+        """It arrives, and says that it has these, whatever is on its disk."""
+        self.incarnations[node] = self.incarnations.get(node, 0) + 1
+        self.disks.setdefault(node, {})
+        self.apply(Arrived(self.member(node), "", copies))
 
     def depart(self, *nodes: str) -> None:
         for node in nodes:
@@ -116,7 +130,25 @@ class Company:
     # Carrying out.
 
     def copy(self, member: Member, number: int) -> Stored:
-        return self.disks[member.node].setdefault(number, Stored())
+        disk, whole = self.disks[member.node], number
+        while whole not in disk and whole:
+            whole -= 1 << whole.bit_length() - 1
+        self._fork(disk, whole)
+        return disk.setdefault(number, Stored(level=self.distributor.buckets[number].level))
+
+    def fork(self, node: str) -> None:
+        """It has learned of all splits: its copies are those of the halves now."""
+        for number in sorted(self.disks[node]):
+            self._fork(self.disks[node], number)
+
+    def _fork(self, disk: dict[int, Stored], number: int) -> None:
+        buckets, stored = self.distributor.buckets, disk.get(number)
+        if stored is not None and number < len(buckets) and buckets[number].level > stored.level:
+            for half in range(number + stored.level, len(buckets), stored.level):
+                if buckets[half].level and half not in disk:
+                    disk[half] = copy(stored)
+                    disk[half].level = buckets[half].level
+            stored.level = buckets[number].level
 
     def due(self, number: int) -> Achievement | None:
         """What the leader has to do next."""
@@ -136,12 +168,12 @@ class Company:
         if due is Achievement.OPENED:
             assert source.changes >= self.acknowledged.get(number, 0), f"bucket {number} has lost changes"
         for member in bucket.members if due is Achievement.OPENED else bucket.newcomers:
-            copy = self.copy(member, number)
-            copy.changes = source.changes
+            stored = self.copy(member, number)
+            stored.changes = source.changes
             if due is Achievement.OPENED:
-                copy.counted = bucket.epoch
+                stored.counted = bucket.epoch
             else:
-                copy.expanded = bucket.epoch
+                stored.expanded = bucket.epoch
         self.ready[number] = (bucket.epoch, due)
 
     def restart(self, number: int) -> None:
@@ -170,6 +202,27 @@ class Company:
         for member in everybody:
             self.copy(member, number).changes = changes
         self.acknowledged[number] = changes
+        return True
+
+    def write_late(self, number: int) -> bool:
+        """Acknowledge one in the government before, as long as nobody of it has heard of the next; before a split that
+        is the one of both halves."""
+        bucket = self.distributor.buckets[number]
+        if bucket.leader is None or not bucket.opened or bucket.opened == bucket.epoch:
+            return False
+        level = bucket.level // 2 if bucket.splitting else bucket.level
+        numbers = (number % level, number % level + level) if bucket.splitting else (number,)
+        copies = []
+        for member in bucket.full:
+            stored = self.disks[member.node].get(numbers[0])
+            counts = stored is not None and bucket.opened in (stored.counted, stored.expanded)
+            if stored is None or not counts or stored.level != level or self.member(member.node) != member:
+                return False
+            copies.append(stored)
+        changes = max([stored.changes for stored in copies]) + 1
+        for stored in copies:
+            stored.changes = changes
+        self.acknowledged.update(dict.fromkeys(numbers, changes))
         return True
 
     def step(self, number: int) -> None:
@@ -215,6 +268,9 @@ class Company:
     def states(self) -> set[State]:
         return {bucket.state for bucket in self.distributor.buckets}
 
+    def levels(self) -> list[int]:
+        return [bucket.level for bucket in self.distributor.buckets]
+
     def steady(self) -> bool:
         return self.states() == {State.STEADY}
 
@@ -222,15 +278,20 @@ class Company:
         return width(self.loads()) <= 1 and width(self.leads()) <= 1
 
 
+def brought(number: int, stored: Stored, *, intact: bool = True) -> Copy:
+    promised = max(stored.counted, stored.expanded)
+    return Copy(number, stored.counted, stored.changes, intact, stored.expanded, stored.level, promised)
+
+
 def width(counts: dict[str, int]) -> int:
     return max(counts.values()) - min(counts.values())
 
 
 def company(
-    nodes: Iterable[str], buckets: int, replication: int = 3, *, moves_max: int = 1, spares: int = 0
+    nodes: Iterable[str], buckets: int, replication: int = 3, *, moves_max: int = 1, spares: int = 0, every: int = 1
 ) -> Company:
     """These, founded and come to rest."""
-    found = Company()
+    found = Company(every)
     found.arrive(*nodes)
     found.found(buckets, Settings(replication=replication, moves_max=moves_max, spares=spares))
     found.settle()

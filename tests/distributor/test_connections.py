@@ -2,7 +2,7 @@
 
 import pytest
 
-from hansard.distributor.command import Grant, Names
+from hansard.distributor.command import Finish, Found, Grant, Names
 from hansard.distributor.connections import GRANT_MAX, NAME_BYTES_MAX, Connections, Image, Named
 from hansard.distributor.settings import Settings
 from tests.distributor.company import Company
@@ -14,6 +14,7 @@ MEMORY_US = Settings().memory_us
 def cluster() -> Company:
     found = Company()
     found.arrive("a", "b")
+    found.found(4)
     return found
 
 
@@ -51,8 +52,24 @@ def test_what_was_granted_to_one_who_departs_is_nobodys(cluster: Company) -> Non
     assert granted(cluster, "a", 1, 10).start >= before.stop
 
 
+@pytest.mark.parametrize("importing", [False, True])
+def test_no_number_is_given_out_before_it_is_known_which_are_an_imported_logs(importing: bool) -> None:
+    """Whoever had one of them would be taken for the client that it was of."""
+    cluster = Company()
+    cluster.arrive("a")
+    if importing:
+        cluster.order(Found(1, Settings(), 1, log="0123", importing=True))
+    cluster.propose(Grant(1, 10), "a")
+    assert named(cluster, "sink") is None and not cluster.distributor.connections.ranges
+    if importing:
+        cluster.order(Finish(500, (0,)))
+    else:
+        cluster.found(1)
+    assert granted(cluster, "a", 2, 10).start == (500 if importing else 1)
+    assert named(cluster, "sink") is not None
+
+
 def test_grants_and_names_do_not_change_the_table(cluster: Company) -> None:
-    cluster.found(4)
     version = cluster.distributor.version
     granted(cluster, "a", 1, 10)
     named(cluster, "sink")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hansard.distributor.command import Double
 from hansard.distributor.distributor import Distributor
 from hansard.distributor.fact import Fact, Upgraded
 from tests.distributor.company import Company, company
@@ -17,7 +18,10 @@ REPOSITORY = Path(__file__).parents[2]
 
 def storm(seed: int) -> list[Fact]:
     found = Storm(seed, zones=("a", "b", "c", "") if seed % 2 else ("",))
-    found.rage(120)
+    found.rage(60)
+    if found.company.here and (buckets := len(found.company.distributor.buckets)):
+        found.company.order(Double(2 * buckets))
+    found.rage(60)
     return found.company.facts
 
 

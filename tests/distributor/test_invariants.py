@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from hansard.distributor import transition
 from hansard.distributor.bucket import Bucket
 from hansard.distributor.invariants import check_state, check_step, moment
 from hansard.distributor.member import Member
@@ -40,6 +41,12 @@ BROKEN: dict[str, Callable[[Bucket], Bucket]] = {
     "a vacancy without a slot": lambda bucket: replace(bucket, vacant=(99,)),
     "a vacancy that is taken": lambda bucket: replace(bucket, vacant=(1, 2, 3)),
     "a vacancy twice": lambda bucket: replace(bucket, vacant=(1, 1)),
+    "a level that is no power of two": lambda bucket: replace(bucket, level=3),
+    "a level above the number of buckets": lambda bucket: replace(bucket, level=4),
+    "keys that another one has as well": lambda bucket: replace(bucket, level=1),
+    "keys that nobody has": lambda _: Bucket(),
+    "idle, and not empty": lambda bucket: replace(bucket, level=0),
+    "born later": lambda bucket: replace(bucket, born=bucket.epoch + 1),
 }
 
 
@@ -129,3 +136,83 @@ def test_too_many_moves_at_a_time_are_noticed() -> None:
     cluster.distributor.count_version()
     with pytest.raises(AssertionError, match="on the move"):
         check_step(before, cluster.distributor)
+
+
+@pytest.fixture
+def whole() -> Company:
+    """One bucket that can be split, and one more beside it that is idle."""
+    found = company("abc", 1)
+    found.distributor.extend()
+    found.distributor.count_version()
+    return found
+
+
+def split(cluster: Company, first: Bucket, second: Bucket) -> None:
+    before = moment(cluster.distributor)
+    cluster.distributor.put(0, first)
+    cluster.distributor.put(1, second)
+    cluster.distributor.count_version()
+    check_state(cluster.distributor)
+    check_step(before, cluster.distributor)
+
+
+SPLITS: dict[str, Callable[[Bucket, Bucket], tuple[Bucket, Bucket]]] = {
+    "halves in different epochs": lambda first, second: (first, replace(second, epoch=second.epoch + 1)),
+    "halves that are born later": lambda first, second: (replace(first, born=1), replace(second, born=1)),
+    "others who have everything": lambda first, second: (first, replace(second, full=second.full[:1])),
+    "fewer members than have everything": lambda first, second: (
+        replace(first, members=first.members[:1]),
+        replace(second, members=first.members[:1], leader=first.leader),
+    ),
+    "a half that is open at once": lambda first, second: (first, replace(second, opened=second.epoch)),
+    "a half that is pinned": lambda first, second: (first, replace(second, pinned=True)),
+}
+
+
+def test_a_split_is_a_step(whole: Company) -> None:
+    split(whole, *transition.split(whole.distributor.buckets[0], 0, 2, whole.member("b")))
+
+
+@pytest.mark.parametrize("broken", SPLITS)
+def test_a_split_that_cannot_be_is_noticed(whole: Company, broken: str) -> None:
+    halves = transition.split(whole.distributor.buckets[0], 0, 2, whole.member("b"))
+    with pytest.raises(AssertionError):
+        split(whole, *SPLITS[broken](*halves))
+
+
+def test_half_of_a_split_is_noticed(whole: Company) -> None:
+    first, _ = transition.split(whole.distributor.buckets[0], 0, 2, whole.member("b"))
+    with pytest.raises(AssertionError, match="hash 1"):
+        split(whole, first, Bucket())
+
+
+def test_more_splits_than_there_is_room_for_are_noticed() -> None:
+    cluster = company("abc", 2)
+    distributor = cluster.distributor
+    distributor.extend()
+    distributor.count_version()
+    before = moment(distributor)
+    for number in (0, 1):
+        first, second = transition.split(distributor.buckets[number], number, 4, cluster.member("a"))
+        distributor.put(number, first)
+        distributor.put(number + 2, second)
+    distributor.count_version()
+    with pytest.raises(AssertionError, match="too many"):
+        check_step(before, distributor)
+
+
+def test_a_bucket_on_the_move_cannot_be_split(moving: Company) -> None:
+    with pytest.raises(AssertionError):
+        transition.split(moving.distributor.buckets[0], 0, 2, moving.member("a"))
+
+
+def test_something_that_opens_while_it_is_imported_is_noticed(cluster: Company) -> None:
+    cluster.distributor.importing = True
+    with pytest.raises(AssertionError, match="imported"):
+        check_state(cluster.distributor)
+
+
+def test_a_census_that_is_not_that_of_the_table_is_noticed(cluster: Company) -> None:
+    cluster.distributor.census.moving[0] = None
+    with pytest.raises(AssertionError, match="the matter"):
+        check_step(moment(cluster.distributor), cluster.distributor)

@@ -3,7 +3,7 @@
 import pytest
 
 from hansard.distributor.bucket import State
-from hansard.distributor.command import Achievement, Drain
+from hansard.distributor.command import Achievement, Double, Drain, Move
 from hansard.distributor.fact import Arrived, Copy
 from tests.distributor.company import Company, company
 
@@ -165,3 +165,58 @@ def test_an_inventory_of_buckets_that_are_not_there_says_nothing() -> None:
     cluster.incarnations["b"] = 1
     cluster.apply(Arrived(cluster.member("b"), "", (Copy(7, 9, 9, True), Copy(-1, 9, 9, True), Copy(0, 0, 0, True))))
     assert cluster.distributor.buckets[0].returned == ()
+
+
+# Epochs that disks know, and the log does not: it was made anew from an older copy.
+
+
+def test_a_lost_bucket_goes_on_above_what_anybody_has_promised(shrunk: Company) -> None:
+    epoch = shrunk.distributor.buckets[0].epoch
+    shrunk.bring("a", Copy(0, 1, 1, intact=False, promised=epoch + 7))
+    assert lost(shrunk) and shrunk.distributor.buckets[0].epoch == epoch + 7
+    shrunk.arrive("c")
+    assert alone(shrunk) == "c" and shrunk.distributor.buckets[0].epoch == epoch + 8
+
+
+def test_a_bucket_that_is_led_gets_the_same_government_above_what_was_promised() -> None:
+    cluster = company("abc", 2, 2)
+    before = cluster.distributor.buckets[0]
+    cluster.bring("d", Copy(0, 0, 1, intact=True, level=2, promised=9))
+    after = cluster.distributor.buckets[0]
+    assert (after.epoch, after.opened) == (10, before.opened)
+    assert (after.leader, after.members, after.full) == (before.leader, before.members, before.full)
+    assert cluster.distributor.buckets[1].epoch == 1
+    cluster.settle()
+    assert cluster.steady()
+
+
+def test_a_move_goes_on_above_what_was_promised() -> None:
+    cluster = company("ab", 2, 1)
+    cluster.order(Move(0, ("b",)))
+    before = cluster.distributor.buckets[0]
+    cluster.bring("c", Copy(0, 0, 1, intact=True, level=2, promised=before.epoch))
+    assert cluster.distributor.buckets[0] == before  # it knows nothing that the log does not
+    cluster.bring("d", Copy(0, 0, 1, intact=True, level=2, promised=9))
+    after = cluster.distributor.buckets[0]
+    assert after.epoch == 10 and after.newcomers == before.newcomers and after.goal == before.goal
+    cluster.settle()
+    assert cluster.nodes(0) == ["b"]
+
+
+def test_newcomers_that_count_are_members_above_what_was_promised() -> None:
+    cluster = company("a", 1, 2)
+    cluster.arrive("b")
+    cluster.settle()
+    assert cluster.distributor.buckets[0].newcomers
+    cluster.bring("c", Copy(0, 0, 1, intact=True, promised=9))
+    after = cluster.distributor.buckets[0]
+    assert after.members == after.full and not after.newcomers and len(after.members) == 2
+
+
+def test_both_halves_go_on_above_what_an_unsplit_copy_has_promised() -> None:
+    cluster = company("ab", 1, 2)
+    cluster.order(Double(2))
+    cluster.bring("c", Copy(0, 0, 1, intact=True, promised=9))
+    assert [bucket.epoch for bucket in cluster.distributor.buckets] == [10, 10]
+    cluster.settle()
+    assert cluster.steady() and cluster.levels() == [2, 2]

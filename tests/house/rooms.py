@@ -23,26 +23,30 @@ def _room(why: str, *imports: str) -> Room:
 
 ROOMS: Final[Mapping[str, Room]] = {
     "batch": _room("the format stands on its own, so that anything can read it"),
+    "bookmark": _room("a place in a log means the same to whoever reads it, anywhere"),
     "storage": _room("it stores batches and knows nothing of who asked for it", "batch"),
-    "embedded": _room("the log in one process needs neither network nor agreement", "batch", "storage"),
+    "application": _room("a state machine knows changes, and not where they are kept or who else has them", "batch"),
+    "embedded": _room(
+        "the log in one process needs neither network nor agreement", "application", "batch", "bookmark", "storage"
+    ),
     "wire": _room("frames carry batches and say nothing of what becomes of them", "batch"),
     "consensus": _room("it agrees on bytes and keeps them in a store", "batch", "storage"),
-    "distributor": _room("placement is arithmetic over names and numbers"),
-    "phaser": _room("it replicates batches; others store and send them", "batch"),
+    "distributor": _room("placement is arithmetic over names and numbers, and a hold is a bookmark", "bookmark"),
+    "phaser": _room("it replicates batches; others store and send them", "application", "batch"),
     "participant": _room(
         "it composes the cores, and has no other room's business",
-        *("batch", "storage", "wire", "consensus", "distributor", "phaser"),
+        *("application", "batch", "storage", "wire", "consensus", "distributor", "phaser"),
     ),
     "server": _room(
         "the shell drives the participant and speaks its vocabulary",
-        *("participant", "batch", "storage", "wire", "consensus", "distributor", "phaser"),
+        *("participant", "batch", "bookmark", "storage", "wire", "consensus", "distributor", "phaser"),
     ),
     "client": _room("a client is installed without a server", "batch", "wire"),
     "testing": _room("a real cluster, reached as any user reaches it", "server", "client"),
     "pipeline": _room("the jobs read and write as any client does", "client", "batch"),
     "console": _room("the page speaks to a server over HTTP only"),
     "pyspark_hansard": _room("the Spark data source reads as any client does", "client", "batch"),
-    "__init__": _room("what a user finds under `hansard.`", "batch", "storage", "embedded", "client"),
+    "__init__": _room("what a user finds under `hansard.`", "application", "batch", "storage", "embedded", "client"),
     "__main__": _room("`python -m hansard` is the command", "cli"),
     "cli": Room(None, "commands reach every room"),
     "demo": Room(None, "the tour goes through every room"),
@@ -93,7 +97,12 @@ _REAL_DISK: Final = {"src/hansard/storage/disk.py": "the real disk, beside which
 
 BANS: Final = (
     Ban(
-        tuple(f"src/hansard/{core}" for core in ("batch", "wire", "consensus", "distributor", "phaser", "participant")),
+        tuple(
+            f"src/hansard/{core}"
+            for core in (
+                *("application", "batch", "bookmark", "wire", "consensus", "distributor", "phaser", "participant"),
+            )
+        ),
         IMPURE,
         IMPURE_BUILTINS,
     ),
@@ -129,10 +138,22 @@ FILE_LINES_MAX: Final = 400
 FUNCTION_LINES_MAX: Final = 60
 
 BROAD_EXCEPTS: Final[Mapping[tuple[str, str], str]] = {
+    (
+        "src/hansard/embedded/attached.py",
+        "Attached._apply",
+    ): "somebody's application: what it raises is its own affair, and must not stop the log that others append to",
+    (
+        "src/hansard/embedded/attached.py",
+        "Attached._taken",
+    ): "the same: whoever happens to append when a state is to be kept has nothing to do with it",
     ("src/hansard/server/journal.py", "Journal._run"): "the top of a thread: whatever ended it ends the participant",
     (
         "src/hansard/server/node.py",
         "Node._turn",
+    ): "the top of the task: a turn not done to its end is the last",
+    (
+        "src/hansard/server/shell.py",
+        "Shell.turn",
     ): "the top of the task: a turn not done to its end is the last",
 }
 """Functions that catch everything, as (path, qualified name), and why: the top of a task, and little else."""

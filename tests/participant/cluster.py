@@ -5,11 +5,15 @@ After every turn all tables that have come equally far are compared.
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
 from typing import Final
 
+from msgspec.structs import replace
+
+from hansard.application import Application
 from hansard.batch import build
 from hansard.batch.keyhash import bucket_of, key_hash
 from hansard.consensus import effect as atomic
@@ -19,27 +23,43 @@ from hansard.distributor.bucket import State
 from hansard.distributor.command import Found, Order, Wish
 from hansard.distributor.distributor import Distributor
 from hansard.distributor.settings import Settings as Wanted
-from hansard.participant.copies import Standing
+from hansard.participant.copies import shelved
 from hansard.participant.effect import (
     ATOMIC,
     Answer,
     AnswerCommand,
     AnswerConnect,
+    AnswerHold,
     AnswerRead,
     Drop,
     Effect,
+    Excerpt,
     Fetch,
+    Fork,
     Load,
+    Mend,
     Persist,
     Send,
 )
-from hansard.participant.event import Command, Event, Fetched, Loaded, Persisted, Received, Submit, Tick
+from hansard.participant.event import (
+    Command,
+    Damaged,
+    Event,
+    Excerpted,
+    Fetched,
+    Loaded,
+    Mended,
+    Persisted,
+    Received,
+    Submit,
+    Tick,
+)
 from hansard.participant.invariants import check_state
 from hansard.participant.participant import Participant
 from hansard.participant.settings import Settings
 from hansard.phaser.event import Continues
 from hansard.phaser.outcome import Outcome
-from hansard.phaser.recovered import standing
+from hansard.phaser.recovered import decode_note, standing
 from sim.world.vault import ModelVault
 from tests.consensus.disk import Disk
 
@@ -63,6 +83,8 @@ class Node:
         self.core: Participant | None = None
         self.process = 0
         self.paused = False
+        self.spoiled: dict[int, Damaged] = {}
+        """What keeps a bucket from being loaded until it is mended."""
         self.inbox: list[Event] = []
 
 
@@ -75,10 +97,15 @@ class Cluster:
         self.reads: dict[int, AnswerRead] = {}
         self.connections: dict[int, AnswerConnect] = {}
         self.commands: dict[int, AnswerCommand] = {}
+        self.holds: dict[int, AnswerHold] = {}
         self.told: list[tuple[str, Effect]] = []
         self.sent: list[tuple[str, Send]] = []
         self.lose: Callable[[str, Send], bool] = lambda sender, send: False
+        self.fits = True
+        """Whether disks take what they are to be mended with."""
         self.hashes: dict[int, int] = {}
+        self.applications: list[Callable[[], Application]] = []
+        """Of whoever is started from here on."""
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()
         self._ids = count(1)
@@ -103,8 +130,10 @@ class Cluster:
         node.inbox = []
         shelf = {}
         for bucket, vault in sorted(node.vaults.items()):
-            found = standing(vault.recover())
-            shelf[bucket] = Standing(found.counted, found.expanded, found.end)
+            if vault.synced.note or vault.synced.batches:
+                shelf[bucket] = shelved(bucket, standing(vault.recover()))
+            else:
+                del node.vaults[bucket]
         node.core = Participant(
             name,
             node.address,
@@ -116,6 +145,7 @@ class Cluster:
             now_us=self.now_us,
             seeds=node.seeds,
             zone=node.zone,
+            applications=self.applications,
         )
         self._turn(node, [])
         self._tick(node, node.process)
@@ -188,13 +218,16 @@ class Cluster:
         previous: int = -1,
         seconds: float = 3,
         continues: Continues | None = None,
+        level: int = 0,
     ) -> int:
+        """Cut for the bucket's own level, or for another one."""
         id = next(self._ids)
-        buckets = len(self.table.buckets) or 1
+        if not level:
+            level = self.table.buckets[self.table.home(key_hash(key))].level if self.table.buckets else 1
         stream = {"connection": connection, "first_series": series, "previous_series": previous} if connection else {}
         batch = build([key], [value], **stream)  # type: ignore[arg-type]
         deadline_us = self.now_us + int(seconds * SECOND)
-        self.happen(at, Submit(id, bucket_of(key_hash(key), buckets), batch, deadline_us, buckets, continues))
+        self.happen(at, Submit(id, bucket_of(key_hash(key), level), batch, deadline_us, level, continues))
         return id
 
     def answer(self, id: int, seconds: float = 10) -> Outcome:
@@ -272,6 +305,8 @@ class Cluster:
                 self._persist(node, effect)
             case Load():
                 self._after(2 * SYNC_US, lambda: self._load(node, process, effect))
+            case Fork():
+                self._fork(node, process, effect)
             case Drop():
                 node.vaults.pop(effect.bucket, None)
             case Fetch():
@@ -279,6 +314,12 @@ class Cluster:
                 batches = vault.fetch(effect.offset, effect.bytes_max)
                 fetched = Fetched(effect.bucket, effect.to, effect.term, effect.offset, vault.start, batches)
                 self._after(0, lambda: self._still(node, process, fetched))
+            case Excerpt():
+                self._excerpt(node, process, effect)
+            case Mend():
+                node.spoiled.pop(effect.bucket, None)
+                mended = Mended(effect.bucket, effect.number, fits=self.fits)
+                self._after(SYNC_US, lambda: self._still(node, process, mended))
             case Answer():
                 assert effect.id not in self.answers, "a submission is answered once"
                 self.answers[effect.id] = (effect.outcome, effect.retry_us)
@@ -290,6 +331,9 @@ class Cluster:
                 self.connections[effect.id] = effect
             case AnswerCommand():
                 self.commands[effect.id] = effect
+            case AnswerHold():
+                assert effect.id not in self.holds, "a hold is answered once"
+                self.holds[effect.id] = effect
             case _:
                 pass
 
@@ -322,4 +366,28 @@ class Cluster:
 
     def _load(self, node: Node, process: int, load: Load) -> None:
         vault = node.vaults.setdefault(load.bucket, ModelVault())
+        if load.bucket in node.spoiled:
+            runs = decode_note(vault.recover().note).runs
+            spoiled = replace(node.spoiled[load.bucket], generation=load.generation, runs=runs)
+            self._still(node, process, spoiled)
+            return
         self._still(node, process, Loaded(load.bucket, load.generation, vault.recover()))
+
+    def _excerpt(self, node: Node, process: int, wanted: Excerpt) -> None:
+        batches = node.vaults[wanted.bucket].fetch(wanted.first, wanted.bytes_max)
+        found = [batch for batch in batches if batch.header.end_offset <= wanted.end]
+        excerpted = Excerpted(wanted.to, wanted.bucket, wanted.number, wanted.first, found)
+        self._after(0, lambda: self._still(node, process, excerpted))
+
+    def _fork(self, node: Node, process: int, fork: Fork) -> None:
+        assert fork.child not in node.vaults, f"bucket {fork.child} is here already"
+        vault = node.vaults[fork.child] = ModelVault()
+        forked = node.vaults[fork.parent].current
+        vault.current = deepcopy(forked)
+        kept = deepcopy(forked)
+
+        def synced() -> None:
+            if node.process == process and node.core is not None:
+                vault.synced = kept
+
+        self._after(SYNC_US, synced)

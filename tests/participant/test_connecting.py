@@ -1,6 +1,12 @@
 """Connection numbers: each is given out once, a name gets its own back."""
 
+from hansard.distributor.command import Found, Grant
+from hansard.distributor.distributor import Distributor
+from hansard.distributor.member import Member
+from hansard.participant.connecting import Connecting
 from hansard.participant.event import Connect
+from hansard.participant.here import Here
+from hansard.participant.message import Process
 from hansard.participant.settings import Settings
 from hansard.phaser.outcome import Stored
 from tests.participant.cluster import SECOND, Cluster
@@ -93,3 +99,24 @@ def test_without_a_majority_there_are_none_and_that_is_said_in_time() -> None:
     cluster.run(2.1)
     assert cluster.connections[id].connection == cluster.connections[named].connection == 0
     assert cluster.connections[id].retry_us > 0
+
+
+def test_what_was_granted_to_a_former_life_is_not_taken_for_ones_own() -> None:
+    """A process on an empty disk counts its sessions from the start again, and finds the table as it was."""
+    distributor = Distributor()
+    distributor.make(Found(1))
+    here = Here("a", Settings(), distributor, lambda: 0.0, lambda node: node)
+    numbers = []
+    for life in (5, 6):
+        here.process = Process(life, 1)
+        connecting = Connecting(here)
+        connecting.connect(Connect(life, SECOND))
+        (grant,) = connecting.wanted(1)
+        assert isinstance(grant, Grant)
+        assert here.effects == [], "somebody else's number is given out"
+        connecting.settled(grant)  # it came to nothing, or it is not ours that is there
+        assert connecting.wanted(1)[0] != grant
+        assert here.effects == []
+        numbers.append(grant.number)
+        distributor.connections.grant(Member("a", 1), grant)
+    assert numbers[0] != numbers[1]

@@ -10,7 +10,7 @@ from hansard.distributor.bucket import State
 from hansard.distributor.command import Configure, Drain, Move, Pause, Undrain
 from hansard.distributor.orders import Standing
 from hansard.distributor.settings import Shape
-from hansard.participant.effect import Drop, Load, Thinned
+from hansard.participant.effect import Bereft, Drop, Load, Thinned
 from hansard.participant.message import Bucketed
 from hansard.participant.settings import Settings
 from hansard.phaser import message as phaser
@@ -144,6 +144,8 @@ def test_a_bucket_that_has_lost_everybody_waits_for_one_of_them() -> None:
     cluster.run(3)
     assert cluster.table.buckets[lost].state is State.LOST
     assert [thinned.bucket for thinned in cluster.table.thinned()] == [lost]
+    said = [effect for node, effect in cluster.told if node == "a" and isinstance(effect, Bereft)]
+    assert [(bereft.bucket, bereft.nodes) for bereft in said[-1].lost] == [(lost, ("d",))]
     cluster.start("d")
     cluster.until(lambda: cluster.table.buckets[lost].state is State.STEADY)
     assert cluster.leader(lost) == "d"

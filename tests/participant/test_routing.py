@@ -8,7 +8,7 @@ from hansard.distributor.command import Move
 from hansard.participant.event import Connected, Received, Submit
 from hansard.participant.message import Hop, HopAnswer, Process
 from hansard.participant.settings import Settings
-from hansard.phaser.outcome import Busy, Expired, Gap, Misplaced, NotLeader, Repeated, Stored, Unknown
+from hansard.phaser.outcome import Busy, Expired, Gap, Invalid, Misplaced, NotLeader, Repeated, Stored, Unknown
 from tests.participant.cluster import SECOND, Cluster
 from tests.participant.test_government import KEYS, formed, stored
 
@@ -28,13 +28,6 @@ def test_submitting_anywhere_takes_one_hop_at_the_most() -> None:
             assert stored(cluster, at, key)
     assert {hop.hops for hop in hops(cluster)} == {1}
     assert len(hops(cluster)) == 2 * len(KEYS)
-
-
-def test_a_bucket_that_is_not_there_is_said_with_how_many_there_are() -> None:
-    cluster = formed(3)
-    id = cluster.next_id()
-    cluster.happen("a", Submit(id, 9, build([b"k"], [b"v"]), cluster.now_us + SECOND, 16))
-    assert cluster.answer(id) == Misplaced(4)
 
 
 def test_before_there_are_buckets_it_waits_and_is_refused_in_the_end() -> None:
@@ -195,15 +188,24 @@ def test_an_answer_of_an_earlier_process_is_not_taken_for_one_of_this(late: bool
         assert isinstance(cluster.answers[first][0], Stored)
 
 
-def test_buckets_that_cannot_be_are_refused_as_soon_as_that_is_known() -> None:
-    """What comes before there are any buckets waits; then one below the first is as wrong as one behind the last."""
-    cluster = Cluster()
-    cluster.add("a")
-    ids = [cluster.next_id() for _ in range(2)]
-    for id, bucket in zip(ids, (-1, 7), strict=True):
-        cluster.happen("a", Submit(id, bucket, build([b"k"], [b"v"]), cluster.now_us + 5 * SECOND, 1))
-    cluster.found(4)
-    assert [cluster.answer(id) for id in ids] == [Misplaced(4), Misplaced(4)]
+@pytest.mark.parametrize(("bucket", "buckets"), [(-1, 1), (7, 1), (1, 3), (0, 8192), (1, 4)])
+def test_who_cuts_a_batch_for_a_bucket_that_its_keys_do_not_live_in_is_told_so(bucket: int, buckets: int) -> None:
+    cluster = formed(1, 4)
+    id = cluster.next_id()
+    cluster.happen("a", Submit(id, bucket, build([IN_ZERO], [b"v"]), cluster.now_us + 5 * SECOND, buckets))
+    answer = cluster.answer(id)
+    assert isinstance(answer, Invalid) and f"bucket {bucket} of {buckets}" in answer.reason
+
+
+def test_who_has_cut_it_finer_than_the_buckets_are_is_told_how_they_are_in_the_end() -> None:
+    """Not at once: it may know more than we do."""
+    cluster = formed(1, 4)
+    id = cluster.next_id()
+    bucket = bucket_of(key_hash(IN_ZERO), 8)
+    cluster.happen("a", Submit(id, bucket, build([IN_ZERO], [b"v"]), cluster.now_us + 8 * SECOND, 8))
+    cluster.run(4)
+    assert id not in cluster.answers
+    assert cluster.answer(id) == Misplaced(4)
 
 
 def test_the_leader_and_the_node_that_took_a_stream_die_together_and_nothing_is_stored_twice() -> None:

@@ -5,9 +5,10 @@ disks sync unless they are `stalled`, reports are accepted unless `accepting` is
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from hansard.application import Application
 from hansard.batch import Batch, build
 from hansard.phaser import Phaser, Recovered, Settings
 from hansard.phaser.effect import Answer, AnswerRead, Effect, Fetch, Persist, Report, Send, Write
@@ -64,9 +65,9 @@ class Disk:
     def log(self) -> list[Batch]:
         return self.current.batches
 
-    def recovered(self) -> Recovered:
+    def recovered(self, applications: Iterable[str] = ()) -> Recovered:
         image = self.current
-        replay = replay_from(image.documents)
+        replay = replay_from(image.documents, list(applications))
         return Recovered(
             note=image.note,
             documents=image.documents.copy(),
@@ -87,9 +88,20 @@ class Disk:
 
 
 class Joined:
-    def __init__(self, nodes: Iterable[NodeId], settings: Settings | None = None, bucket: int = 0) -> None:
+    def __init__(
+        self,
+        nodes: Iterable[NodeId],
+        settings: Settings | None = None,
+        bucket: int = 0,
+        *,
+        buckets: int = 1,
+        applications: Callable[[], Sequence[Application]] = tuple,
+    ) -> None:
         self.settings = settings or Settings()
         self.bucket = bucket
+        self.buckets = buckets
+        self.applications = applications
+        """Makes those of a participant that starts."""
         self.now_us = 0
         self.wall_us = 1
         self.disks: dict[NodeId, Disk] = {}
@@ -124,7 +136,11 @@ class Joined:
         """From what can be read from its disk."""
         self.disks[node].under_way.clear()
         self.inbox[node] = []
-        self.phasers[node] = Phaser(node, self.bucket, self.settings, self.disks[node].recovered())
+        attached = self.applications()
+        recovered = self.disks[node].recovered([application.name for application in attached])
+        self.phasers[node] = Phaser(
+            node, self.bucket, self.settings, recovered, buckets=self.buckets, applications=attached
+        )
         return self.phasers[node]
 
     def appoint(self, government: Government, *nodes: NodeId) -> None:
@@ -231,8 +247,12 @@ def series_of(log: Iterable[Batch], connection: int = 7) -> list[int]:
     return [change.series for change in changes if change.connection == connection]
 
 
-def formed(government: Government, settings: Settings | None = None) -> Joined:
+def formed(
+    government: Government,
+    settings: Settings | None = None,
+    applications: Callable[[], Sequence[Application]] = tuple,
+) -> Joined:
     """A government that is open, with all of its newcomers."""
-    joined = Joined((*government.members, *government.newcomers), settings)
+    joined = Joined((*government.members, *government.newcomers), settings, applications=applications)
     joined.appoint(government)
     return joined

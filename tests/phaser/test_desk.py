@@ -185,9 +185,20 @@ def test_after_doubling_a_batch_with_keys_of_the_other_half_is_misplaced() -> No
     joined = formed(ALONE)
     joined.happen("a", Doubled(2))
     mine, others = _keys(0, 2)[0], _keys(1, 2)[0]
-    mixed = build([mine, others], [b"v"] * 2, connection=7)
-    pure = build([mine], [b"v"], connection=7)
+    mixed = build([mine, others], [b"v"] * 2)
+    pure = build([mine], [b"v"])
     assert answers(joined, Submit(1, mixed, FAR), Submit(2, pure, FAR)) == [Misplaced(2), Stored(Receipt(1, 1))]
+
+
+def test_after_doubling_a_stream_is_cut_anew_even_where_all_of_a_batch_is_ours() -> None:
+    """What it names as the one before may be in the other half."""
+    joined = formed(ALONE)
+    joined.happen("a", Doubled(2))
+    pure = build([_keys(0, 2)[0]], [b"v"], connection=7)
+    assert answers(joined, Submit(1, pure, FAR), Submit(2, pure, FAR, buckets=2)) == [
+        Misplaced(2),
+        Stored(Receipt(1, 1)),
+    ]
 
 
 def test_what_was_cut_for_as_many_buckets_as_there_are_is_not_looked_at_again() -> None:
@@ -195,6 +206,30 @@ def test_what_was_cut_for_as_many_buckets_as_there_are_is_not_looked_at_again() 
     joined.happen("a", Doubled(2))
     others = build([_keys(1, 2)[0]], [b"v"], connection=7)
     assert answers(joined, Submit(1, others, FAR, buckets=2)) == [Stored(Receipt(1, 1))]
+
+
+def test_a_finer_cut_than_the_buckets_own_is_refused() -> None:
+    joined = formed(ALONE)
+    pure = build([_keys(0, 2)[0]], [b"v"], connection=7)
+    assert answers(joined, Submit(1, pure, FAR, buckets=2)) == [Misplaced(1)]
+
+
+def test_at_a_split_only_what_is_wholly_ours_is_still_answered_for() -> None:
+    joined = formed(BOTH)
+    mine, others = _keys(0, 2)[0], _keys(1, 2)[0]
+    joined.stalled = {"b"}
+    batches = [build(keys, [b"v"] * len(keys)) for keys in ([mine], [mine, others], [others], [mine, mine])]
+    joined.happen("a", *[Submit(number, batch, FAR) for number, batch in enumerate(batches, 1)])
+    assert joined.answers == {}
+    joined.happen("a", Doubled(2))
+    assert joined.answers == {2: Unknown(), 3: Unknown()}
+    joined.resume("b")
+    assert {number: type(outcome) for number, outcome in joined.answers.items()} == {
+        1: Stored,
+        2: Unknown,
+        3: Unknown,
+        4: Stored,
+    }
 
 
 # Streams that go on under a new number.

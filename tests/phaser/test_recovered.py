@@ -34,16 +34,16 @@ def test_a_copy_without_its_state_claims_nothing(
 ) -> None:
     note = encode(NoteContent(first_term(4), (Run(T1, 0),), collection, 3))
     recovered = Recovered(note=note, documents=documents, start=start, end=end)
-    assert standing(recovered) == Standing(counted, 0, end)
+    assert standing(recovered) == Standing(counted, 0, end, promised=4)
     phaser = Phaser("b", 0, Settings(), recovered)
-    assert phaser.standing == Standing(counted, 0, end)
+    assert phaser.standing == Standing(counted, 0, end, promised=4)
     assert phaser.ledger.stated is (counted > 0)
 
 
 def test_a_note_from_before_there_were_claims_claims_nothing() -> None:
     old = msgspec.msgpack.encode([T1, [[T1, 0]], None])
     assert decode_note(old) == NoteContent(T1, (Run(T1, 0),))
-    assert standing(Recovered(note=old, end=3)) == Standing(0, 0, 3)
+    assert standing(Recovered(note=old, end=3)) == Standing(0, 0, 3, promised=1)
     assert standing(Recovered()) == Standing(0, 0, 0)
 
 
@@ -51,7 +51,7 @@ def test_a_note_from_before_there_were_claims_claims_nothing() -> None:
 def test_an_expansion_counts_where_the_log_has_it(end: int, expanded: int) -> None:
     """It is noted before the entry is written."""
     note = encode(NoteContent(first_term(4), (Run(first_term(4), 0),), None, 3, Expansion(4, 7)))
-    assert standing(Recovered(note=note, end=end)) == Standing(3, expanded, end)
+    assert standing(Recovered(note=note, end=end)) == Standing(3, expanded, end, promised=4)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from hansard.batch import build, merge
-from hansard.phaser.invariants import check_streams
 from hansard.phaser.outcome import Receipt
+from hansard.phaser.soundness import check_streams
 from hansard.phaser.streams import Early, Forgotten, Fresh, Known, Streams, Verdict
 
 MEMORY_US = 100

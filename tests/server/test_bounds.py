@@ -37,7 +37,7 @@ def test_more_receipts_than_a_frame_holds_go_out_as_several_frames() -> None:
         pass
 
     connection = Connection(Hello(Role.PARTICIPANT), lambda _connection, _hello: lambda _frame: None)
-    asker = Asker(connection, nothing, {}, (submission_codec(), answer_codec()))
+    asker = Asker(connection, nothing, lambda _node: None, (submission_codec(), answer_codec()))
     for number in range(300_000):
         asker.answer(number, StoredOutcome(Receipt(number, 1_700_000_000_000_000)))
     asker.flush()

@@ -159,6 +159,7 @@ def test_client_that_goes_away_with_submissions_under_way_disturbs_nobody(
 
 def test_client_that_never_takes_its_answers_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asker, "UNSENT_BYTES_MAX", 256 << 10)
+    monkeypatch.setattr(asker, "FULL_BYTES", 1 << 30)  # as if it were listened to all the same
     header = msgspec.msgpack.encode([(1, number, 99, 0, 1_000_000) for number in range(10_000)])
     refused = b"".join(pack(header, [change("never stored").to_bytes()]))
 

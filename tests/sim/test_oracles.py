@@ -12,6 +12,7 @@ from hansard.phaser.effect import Answer, Committed, Put
 from hansard.phaser.government import Government
 from hansard.phaser.outcome import NotLeader, Outcome, ReadFrom, Receipt, Repeated, Stored
 from hansard.phaser.streams import Image, Stream
+from sim.counter import Counter
 from sim.oracles import Violation
 from sim.oracles.alike import Alike
 from sim.oracles.bounded import Bounded
@@ -341,8 +342,8 @@ def test_a_read_from_before_what_was_shown_is_a_violation(world: FakeWorld) -> N
 # Alike, and bounded: of real phasers.
 
 
-def phaser_of(participant: FakeParticipant) -> Phaser:
-    phaser = Phaser(participant.name, 0, Settings(), Recovered())
+def phaser_of(participant: FakeParticipant, *applications: Counter) -> Phaser:
+    phaser = Phaser(participant.name, 0, Settings(), Recovered(), applications=applications)
     participant.phaser = phaser
     return phaser
 
@@ -362,6 +363,15 @@ def test_different_tables_at_the_same_offset_are_a_violation(world: FakeWorld) -
     alike.after_turn(world.a.cast, [], [Committed(4)])
     phaser_of(world.b).ledger.streams.restore(Image(0, ((7, Stream(4, 1, ())),)))
     with pytest.raises(Violation, match="the same log gives the same state: b1 has another table of streams at 4"):
+        alike.after_turn(world.b.cast, [], [Committed(4)])
+
+
+def test_different_states_of_an_application_at_the_same_offset_are_a_violation(world: FakeWorld) -> None:
+    alike = Alike()
+    phaser_of(world.a, Counter())
+    alike.after_turn(world.a.cast, [], [Committed(4)])
+    phaser_of(world.b, Counter()).ledger.derived.hosts[0].application.join(2, [(b"k", b"4")])
+    with pytest.raises(Violation, match="b1 has another state of its applications at 4"):
         alike.after_turn(world.b.cast, [], [Committed(4)])
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from hansard.batch import Batch, build
 from hansard.storage.reading import Query
 from hansard.storage.store import Store, open_store
+from hansard.storage.write import Keep, Note
 from sim.disk import SimDisk
 from sim.history import IDENTITY, SETTINGS
 
@@ -52,3 +53,23 @@ def _checked(batches: Iterable[Batch]) -> Iterator[int]:
 
 def segment_files(disk: SimDisk, ending: str = ".segment") -> list[str]:
     return [path for path in disk.files() if path.endswith(ending)]
+
+
+def forkable(disk: SimDisk, filed: str = "some") -> Store:
+    """Bucket 0 with a note, two documents and offsets 0 to 119, of which all, some or none are in segments."""
+    store = new_store(disk)
+    store.write([Note(0, b"an old note"), Keep(0, "snapshot", b"state"), Keep(0, "votes", b"")])
+    fill(store, 0, 90)
+    if filed != "none":
+        store.file()
+    fill(store, 90, 120)
+    store.write([Note(0, b"a note")])
+    if filed == "all":
+        store.file()
+    return store
+
+
+def again(disk: SimDisk, store: Store) -> Store:
+    """The same store, closed and opened."""
+    store.close()
+    return reopen(disk)

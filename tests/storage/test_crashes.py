@@ -5,16 +5,25 @@ from random import Random
 import pytest
 
 from hansard.storage.retention import Retention
-from sim.crashes import Crash, check_crash, crashes, lived
+from sim.crashes import FORKING_LIVES, Crash, check_crash, crashes, lived
 from sim.disk import SimDisk
+from sim.history import SIGHTINGS
 from tests.storage.stores import batch_at, fill, new_store, offsets, reopen
 
 LIVES = 14
+FORKING = range(FORKING_LIVES, FORKING_LIVES + 8)
 DRAWS = 1
 
 
 @pytest.mark.parametrize("life", range(LIVES))
 def test_no_crash_loses_what_was_acknowledged(life: int) -> None:
+    history = lived(life)
+    for crash in crashes(life, history, DRAWS):
+        check_crash(history, crash)
+
+
+@pytest.mark.parametrize("life", FORKING)
+def test_no_crash_loses_a_fork_or_what_it_shares(life: int) -> None:
     history = lived(life)
     for crash in crashes(life, history, DRAWS):
         check_crash(history, crash)
@@ -61,3 +70,12 @@ def test_the_lives_were_eventful() -> None:
     assert sum(history.disk.operation_count for history in histories) > 3000
     assert any(history.store.bounds(bucket)[0] > 0 for history in histories for bucket in range(3)), "nothing dropped"
     assert any(len(entry.segments) > 1 for history in histories for entry in history.store.manifest.buckets)
+
+
+def test_the_lives_that_fork_were_eventful() -> None:
+    """Forks of what was filed, of what was not, of what was cut or trimmed, of forks, and of what was dropped then."""
+    seen: dict[str, int] = {}
+    for life in FORKING:
+        for name, count in lived(life).sightings.items():
+            seen[name] = seen.get(name, 0) + count
+    assert all(seen.get(name, 0) >= len(FORKING) / 2 for name in SIGHTINGS), seen

@@ -193,6 +193,43 @@ def test_a_rename_needs_its_source_and_the_folder_of_its_target(disk: Disk) -> N
     assert content(disk, "a") == b"kept"
 
 
+def test_a_link_is_the_same_file_under_another_name(disk: Disk) -> None:
+    disk.make_folder("folder")
+    written(disk, "a", b"old")
+    disk.link("a", "folder/b")
+    disk.open("folder/b").write(3, [b" and new"])
+    assert content(disk, "a") == content(disk, "folder/b") == b"old and new"
+    disk.remove("a")
+    assert not disk.exists("a") and content(disk, "folder/b") == b"old and new"
+
+
+def test_a_link_needs_its_source_a_folder_and_a_free_name(disk: Disk) -> None:
+    written(disk, "a", b"a")
+    written(disk, "b", b"b")
+    with pytest.raises(FileNotFoundError):
+        disk.link("missing", "c")
+    with pytest.raises(FileNotFoundError):
+        disk.link("a", "missing/c")
+    with pytest.raises(FileExistsError):
+        disk.link("a", "b")
+    assert content(disk, "b") == b"b" and disk.list("") == ["a", "b"]
+
+
+def test_a_name_of_a_file_is_replaced_and_the_others_stay(disk: Disk) -> None:
+    written(disk, "a", b"old")
+    disk.link("a", "b")
+    written(disk, "new", b"new")
+    disk.rename("new", "a")
+    assert content(disk, "a") == b"new" and content(disk, "b") == b"old"
+
+
+def test_a_rename_between_two_names_of_one_file_does_nothing(disk: Disk) -> None:
+    written(disk, "a", b"kept")
+    disk.link("a", "b")
+    disk.rename("a", "b")
+    assert content(disk, "a") == content(disk, "b") == b"kept"
+
+
 def test_syncing_a_missing_folder_is_an_error(disk: Disk) -> None:
     disk.sync_folder("")
     with pytest.raises(FileNotFoundError):

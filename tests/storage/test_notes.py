@@ -9,6 +9,7 @@ import pytest
 from hansard.storage import manifest as manifests
 from hansard.storage.errors import Corrupt, FormatMismatch, NoStore
 from hansard.storage.manifest import Manifest
+from hansard.storage.reading import Query
 from hansard.storage.record import RECORD_BYTES
 from hansard.storage.retention import Retention
 from hansard.storage.scrub import scrub
@@ -236,3 +237,11 @@ def test_of_a_note_that_is_given_up_the_one_before_is_left(in_head: bool) -> Non
     store = reopen(disk)
     assert not store.damage and not scrub(store).damage
     assert store.note(0) == b"the first note" and offsets(store) == list(range(6))
+
+
+@pytest.mark.parametrize("length", range(1, 9))
+def test_a_batch_is_read_by_its_tags_whatever_the_note_before_it_takes(length: int) -> None:
+    store = new_store()
+    for base in range(0, 12, 2):
+        store.write([Append(0, batch_at(base, 2)), Note(0, b"x" * length)])
+    assert offsets(store, Query(tags=frozenset([b"even"]))) == list(range(0, 12, 2))

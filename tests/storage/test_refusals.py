@@ -11,6 +11,7 @@ from hansard.storage.record import RECORD_BYTES
 from hansard.storage.retention import Retention
 from hansard.storage.scrub import scrub
 from hansard.storage.store import Store
+from hansard.storage.write import Drop, Fork
 from sim.refusing import RefusingDisk
 from tests.storage.stores import batch_at, fill, new_store, offsets, reopen
 
@@ -71,15 +72,15 @@ def test_a_filing_that_finds_no_room_leaves_no_file_open() -> None:
 class Life:
     """A store whose disk refuses writes and fails syncs at random, beside a model of what must be in it."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
+    def __init__(self, seed: int, forks: int = 0) -> None:
+        self.random, self.forks = Random(seed), forks
         self.syncs_fail = seed % 2 == 1
         self.share = 0.0
         self.disk = RefusingDisk()
         self.store = new_store(self.disk)
         self.rows: Rows = {bucket: [] for bucket in BUCKETS}
         self.time = 0
-        self.refused = self.failed = 0
+        self.refused = self.failed = self.forked = 0
         self.disk.refuse = self.refuse
 
     def refuse(self, _path: str, _position: int, data: bytes) -> int | None:
@@ -91,7 +92,9 @@ class Life:
         self.share = self.random.choice((0, 0, 0.3))
         if self.syncs_fail and self.random.random() < 0.1:
             self.disk.fail_sync = self.disk.sync_count + self.random.randint(1, 6)
-        action = self.random.choice([self.append] * 6 + [self.file, self.cut, self.retain, self.restart, self.crash])
+        action = self.random.choice(
+            [self.append] * 6 + [self.file, self.cut, self.retain, self.restart, self.crash] + [self.fork] * self.forks
+        )
         possible = [self.rows]
         try:
             action(possible)
@@ -129,6 +132,18 @@ class Life:
             place = self.random.choice(places[-4:])
             possible.append({**self.rows, bucket: [row for row in self.rows[bucket] if row[0] < place]})
             self.store.truncate_after(bucket, place - 1)
+
+    def fork(self, possible: list[Rows]) -> None:
+        """In place of what the other bucket was."""
+        source, bucket = self.random.sample(BUCKETS, 2)
+        if bucket in self.store.buckets():
+            possible.append({**self.rows, bucket: []})
+            self.store.write([Drop(bucket)])
+            self.rows = possible[-1]
+        if source in self.store.buckets():
+            possible.append({**self.rows, bucket: list(self.rows[source])})
+            self.store.write([Fork(bucket, source)])
+            self.forked += 1
 
     def retain(self, _possible: list[Rows]) -> None:
         self.store.retain({self.random.choice(BUCKETS): Retention(change_count=20)}, now=0)
@@ -180,3 +195,11 @@ def test_refusals_and_failed_syncs_neither_lose_nor_revive_anything(seed: int) -
     for _ in range(60):
         life.step()
     assert life.refused
+
+
+@pytest.mark.parametrize("seed", range(1_000, 1_040))
+def test_refusals_and_failed_syncs_leave_forks_whole_or_absent(seed: int) -> None:
+    life = Life(seed, forks=3)
+    for _ in range(60):
+        life.step()
+    assert life.refused and life.forked

@@ -6,6 +6,7 @@ from hansard.storage.errors import Trimmed
 from hansard.storage.manifest import Hold
 from hansard.storage.reading import Query
 from hansard.storage.retention import Retention
+from hansard.storage.write import Reset
 from sim.disk import SimDisk
 from tests.storage.stores import fill, new_store, offsets, reopen, segment_files
 
@@ -117,3 +118,20 @@ def test_a_cut_that_only_the_journal_knows_of_is_not_undone() -> None:
     assert store.bounds(1)[0] > 0 and end == 30 and offsets(store) == list(range(start, 30))
     store.close()
     assert offsets(reopen(disk)) == list(range(start, 30))
+
+
+def test_by_name_nothing_goes_that_came_since() -> None:
+    """A log that was begun anew has the same offsets, in other segments."""
+    store = new_store()
+    fill(store, 0, 300)
+    store.file()
+    named = store.log(0).filed.segments[2]
+    store.write([Reset(0, 0)])
+    fill(store, 0, 300)
+    store.file()
+    store.retain({0: Retention(before=named.end, through=named.id)}, now=0, file=False)
+    assert store.bounds(0) == (0, 300)
+    named = store.log(0).filed.segments[2]
+    fill(store, 300, 330)
+    store.retain({0: Retention(before=330, through=named.id)}, now=0, file=False)
+    assert store.bounds(0) == (named.end, 330) and store.log(0).tail, "what is not filed stays in the journal"

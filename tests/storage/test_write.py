@@ -10,9 +10,9 @@ from hansard.storage.manifest import Hold
 from hansard.storage.record import RECORD_BYTES
 from hansard.storage.retention import Retention
 from hansard.storage.store import Store
-from hansard.storage.write import Append, Cut, Discard, Drop, Keep, Note, Reset, Write
+from hansard.storage.write import Append, Cut, Discard, Drop, Fork, Keep, Note, Reset, Write
 from sim.disk import SimDisk
-from sim.history import Content, Held, after, content_of
+from sim.history import Content, after, content_of
 from sim.refusing import RefusingDisk
 from tests.storage.stores import batch_at, fill, new_store, offsets, reopen, segment_files
 
@@ -32,6 +32,28 @@ MIXED: Sequence[Write] = (
     Discard(1, "snapshot"),
     Note(2, b"again"),
 )
+FORKED: Sequence[Write] = (
+    Keep(0, "snapshot", b"much" * 50),
+    Append(0, batch_at(90, 3)),
+    Drop(1),
+    Fork(1, 0),
+    Append(1, batch_at(93, 2)),
+    Keep(0, "snapshot", b"more" * 99),
+    Cut(0, 60),
+    Note(0, b"a note"),
+    Drop(2),
+    Fork(2, 1),
+    Discard(1, "snapshot"),
+    Cut(2, 33),
+    Append(0, batch_at(60, 3, time=5_000)),
+    Drop(1),
+    Fork(1, 0),
+    Drop(0),
+    Fork(0, 2),
+    Reset(2, 7),
+    Note(1, b"again"),
+)
+SEQUENCES = pytest.mark.parametrize("writes", [MIXED, FORKED], ids=["mixed", "forked"])
 
 
 def begun(disk: SimDisk) -> Store:
@@ -50,17 +72,16 @@ def states(content: Content, writes: Sequence[Write]) -> list[Content]:
     """What is there after none, one, two... of the writes."""
     found = [content]
     for write in writes:
-        held: list[Held] = list(found[-1])
-        held[write.bucket] = after(held[write.bucket], write)
-        found.append(tuple(held))
+        found.append(after(found[-1], write))
     return found
 
 
-def test_writes_are_done_in_order() -> None:
+@SEQUENCES
+def test_writes_are_done_in_order(writes: Sequence[Write]) -> None:
     disk = SimDisk()
     store = begun(disk)
-    expected = states(content_of(store), MIXED)[-1]
-    store.write(MIXED)
+    expected = states(content_of(store), writes)[-1]
+    store.write(writes)
     assert content_of(store) == expected
     store.close()
     store = reopen(disk)
@@ -69,26 +90,28 @@ def test_writes_are_done_in_order() -> None:
     assert content_of(store) == expected
 
 
-def test_a_crash_anywhere_leaves_the_first_writes_whole() -> None:
+@SEQUENCES
+def test_a_crash_anywhere_leaves_the_first_writes_whole(writes: Sequence[Write]) -> None:
     disk = SimDisk()
     store = begun(disk)
-    possible = states(content_of(store), MIXED)
+    possible = states(content_of(store), writes)
     before, seen = disk.operation_count, set[int]()
-    store.write(MIXED)
+    store.write(writes)
     for at in range(before, disk.operation_count + 1):
         for draw in range(6):
             left = disk.crashed(at, Random(f"{at} {draw}")) if draw else disk.restarted(at)
             found = content_of(reopen(left))
             assert found in possible, f"crash after operation {at}, draw {draw}"
             seen.add(possible.index(found))
-    assert len(seen) > len(MIXED) / 2
+    assert len(seen) > len(writes) / 2
 
 
+@SEQUENCES
 @pytest.mark.parametrize("refused", range(40))
-def test_a_full_disk_leaves_the_first_writes_whole(refused: int) -> None:
+def test_a_full_disk_leaves_the_first_writes_whole(refused: int, writes: Sequence[Write]) -> None:
     disk = RefusingDisk()
     store = begun(disk)
-    possible = states(content_of(store), MIXED)
+    possible = states(content_of(store), writes)
     countdown = [refused]
 
     def refuse(_path: str, _position: int, data: bytes) -> int | None:
@@ -97,7 +120,7 @@ def test_a_full_disk_leaves_the_first_writes_whole(refused: int) -> None:
 
     disk.refuse = refuse
     try:
-        store.write(MIXED)
+        store.write(writes)
     except (DiskFull, SyncFailed) as error:
         stopped = isinstance(error, SyncFailed)
         found = content_of(store)
@@ -109,14 +132,17 @@ def test_a_full_disk_leaves_the_first_writes_whole(refused: int) -> None:
         assert content_of(store) == possible[-1], "what was refused was tidying up"
 
 
-@pytest.mark.parametrize("failing", range(1, 60))
-def test_whichever_sync_fails_a_new_process_finds_the_first_writes_whole_and_for_good(failing: int) -> None:
+@SEQUENCES
+@pytest.mark.parametrize("failing", range(1, 75))
+def test_whichever_sync_fails_a_new_process_finds_the_first_writes_whole_and_for_good(
+    failing: int, writes: Sequence[Write]
+) -> None:
     disk = SimDisk()
     store = begun(disk)
-    possible = states(content_of(store), MIXED)
+    possible = states(content_of(store), writes)
     disk.fail_sync = disk.sync_count + failing
     try:
-        store.write(MIXED)
+        store.write(writes)
     except SyncFailed:
         after_it = disk.restarted(disk.operation_count)
         found = content_of(reopen(after_it))

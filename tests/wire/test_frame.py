@@ -22,6 +22,15 @@ def test_a_frame_may_have_no_payload_and_no_header() -> None:
     assert read(FrameReader(), packed(b"") + packed(b"x")) == [(b"", b""), (b"x", b"")]
 
 
+@pytest.mark.parametrize("first", [b"\x16\x03\x01\x02\x00\x01\x00\x01", b"GET / HTTP/1.1\r\n"])
+def test_who_has_come_to_the_wrong_place_is_told_so(first: bytes) -> None:
+    """Of the bytes of a TLS handshake, read as a length, nobody would guess what they are."""
+    with pytest.raises(MalformedFrame, match=r"it speaks (TLS, and we do not|HTTP, which)"):
+        FrameReader(4096).feed(first)
+    with pytest.raises(FrameTooLarge):
+        FrameReader().feed(b"\xff\xff\xff\xff" + first)
+
+
 def test_the_payload_begins_at_a_multiple_of_eight() -> None:
     for length in range(20):
         pieces = pack(bytes(length), [b"payload"])

@@ -15,6 +15,7 @@ from hansard.wire.submission import (
     Invalid,
     Misplaced,
     NotLeader,
+    ReadOnly,
     Repeated,
     Stored,
     StoredInPart,
@@ -37,6 +38,7 @@ ANSWERS: list[Answer] = [
     Misplaced(12, 64),
     NotLeader(13, "b", "127.0.0.1:7002", 4),
     NotLeader(14, None, None, 0),
+    ReadOnly(15, "b", "its disk is full"),
 ]
 
 
@@ -73,14 +75,14 @@ def test_answers_of_all_kinds_share_a_frame() -> None:
 
 def test_every_answer_has_a_number_of_its_own() -> None:
     numbers = {type(answer): msgspec.msgpack.decode(msgspec.msgpack.encode(answer))[0] for answer in ANSWERS}
-    assert sorted(numbers.values()) == list(range(1, 12))
+    assert sorted(numbers.values()) == list(range(1, 13))
     assert set(numbers) == set(Answer.__args__)
 
 
 @pytest.mark.parametrize(
     "message",
     [
-        [12, 1],  # no such answer
+        [13, 1],  # no such answer
         [0, 1],
         [6],  # a Broken without its id
         [1, [1], [2], ["now"]],

@@ -7,12 +7,16 @@ from sim.oracles.oracle import Violation
 
 from .bounded import Bounded
 from .connections import OwnNumbers
+from .counted import Counted
 from .direction import BackOrForward
+from .halves import OwnKeys
 from .leaders import OneAcknowledges
 from .memory import LongMemory
 from .oracle import Oracle
 from .orders import OrdersOnce
+from .readers import SeenOnce
 from .receipts import TrueReceipts
+from .retention import KeptWhatIsHeld
 from .stamps import Stamps
 from .steadfast import Steadfast
 from .table import SameTable
@@ -23,16 +27,21 @@ __all__ = ["Oracle", "SameTable", "Violation", "oracles"]
 
 def oracles(table: SameTable, *, thorough: bool = True) -> list[Oracle]:
     """One of each, for one run. The invariants cost as much as all the rest: not every run has to look at them."""
+    stamps = Stamps()
     return [
         table,
         OneAcknowledges(),
+        OwnKeys(),
         TrueReceipts(),
-        Stamps(),
+        stamps,
         LongMemory(),
         OwnNumbers(),
         OrdersOnce(),
         Steadfast(),
         BackOrForward(),
         SaidSo(),
+        SeenOnce(),
+        KeptWhatIsHeld(stamps),
+        Counted(),
         Bounded(thorough=thorough),
     ]

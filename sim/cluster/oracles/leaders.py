@@ -1,11 +1,14 @@
 """Each epoch of a bucket has one leader that acknowledges, and a deposed one takes nothing any more: what is given to
 it after a later government has opened it never calls stored. (What it was given before may still be acknowledged: the
-members had it before they promised to follow the later one, so that one has it too.)"""
+members had it before they promised to follow the later one, so that one has it too.)
+
+So for keys: whoever leads a bucket in an epoch before it was split takes nothing any more when either half has opened.
+And no half takes what is another's, at any moment."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hansard.batch import Batch
+from hansard.batch import Batch, bucket_mask
 from hansard.consensus.content import Entry, Fact
 from hansard.distributor.bucket import Bucket as Record
 from hansard.phaser.outcome import Outcome, Stored
@@ -40,7 +43,12 @@ class OneAcknowledges(Oracle):
         first = self.leaders.setdefault((bucket, epoch), copy.name)
         if first != copy.name:
             raise self.broken(f"{copy.name} acknowledges in epoch {epoch} of bucket {bucket}, as {first} has")
-        later_us = next((at_us for opened, at_us in self.opened.get(bucket, ()) if opened > epoch), None)
+        places = [bucket, *[birth.heir.number for birth in copy.world.births if birth.heir and birth.epoch > epoch]]
+        later = [at_us for place in places for opened, at_us in self.opened.get(place, ()) if opened > epoch]
+        later_us = min(later, default=None)
+        level = copy.world.level_in(epoch)
+        if not bucket_mask(batch, bucket, level).all():
+            raise self.broken(f"{copy.name} stores in bucket {bucket} of {level} what is another's: {batch.keys()}")
         if isinstance(outcome, Stored) and later_us is not None and came_us > later_us:
             since = (came_us - later_us) / 1e6
             raise self.broken(f"{copy.name} stores in epoch {epoch} what came {since:.3f} s after a later one opened")

@@ -37,8 +37,14 @@ class Oracle:
     def bucket_turned(self, copy: "Copy", events: Sequence[event.Event], effects: Sequence[phaser.Effect]) -> None:
         """The same, afterwards."""
 
+    def shown(self, copy: "Copy", batches: Sequence[Batch]) -> None:
+        """A phaser has committed these; whoever reads here may see them."""
+
     def acknowledges(self, copy: "Copy", number: int, outcome: Outcome, batch: Batch, came_us: int) -> None:
         """A phaser says that this is stored; it was given to it at that time."""
+
+    def told_time(self, node: "Node", sender: str) -> None:
+        """Somebody has told a node what time it is."""
 
     def answered(self, bucket: "Bucket", batch: Batch, outcome: Outcome) -> None:
         """A client is told what has become of its submission."""
@@ -48,6 +54,9 @@ class Oracle:
 
     def committed(self, world: "World", index: int, entry: Entry, fact: Fact | None, before: Sequence[Record]) -> None:
         """For the first time anybody has applied this entry. The table is as it is after it."""
+
+    def dropped(self, node: "Node", bucket: int, start: int) -> None:
+        """Retention has dropped what a node had of a bucket before this offset."""
 
     def finish(self, world: "World") -> None:
         """Everything is healed and has settled."""

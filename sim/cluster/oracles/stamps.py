@@ -4,24 +4,23 @@ It is held against the clocks of those who voted in the last seconds: that is ho
 for. Where their number is even, either of the two in the middle will do. A leader that has not been told the time for a
 while goes on by its own steady clock, so it may be off by what that one drifts meanwhile. A stamp is never lower than
 the one before it in the bucket; where that is what keeps it high, it is not looked at. And as long as only two voters
-are there, of whom one is wrong, nobody can say which one.
+are heard, of whom one is wrong, nobody can say which one.
 """
 
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from hansard.bookmark import parent
 from hansard.consensus.content import Council, Entry, Fact
 from hansard.distributor.bucket import Bucket as Record
-from hansard.participant.event import Event, Received
-from hansard.participant.message import ClockTold
+from hansard.participant.clock import FRESH
 from hansard.phaser import effect as phaser
 from hansard.phaser import event
 
 from .oracle import Oracle
 
 if TYPE_CHECKING:
-    from hansard.participant.effect import Effect
     from sim.cluster.bucket import Copy
     from sim.cluster.node import Node
     from sim.cluster.world import World
@@ -40,21 +39,31 @@ class Stamps(Oracle):
         """Who votes, until when; the last of them still does."""
         self._told_us: dict[str, int] = {}
         """When each node was last told the time."""
+        self._heard_us: dict[tuple[str, str], int] = {}
+        """When each node last heard each other one's clock."""
+        self._undecided_us = -RECENT_US
+        """When nobody could say last which of two clocks was wrong."""
         self._last: dict[int, int] = {}
         """The last stamp in each bucket that anybody has seen."""
         self._doubtful: dict[tuple[int, int, int], str] = {}
         """By bucket, offset and checksum: they count if anybody is shown them."""
 
     def committed(self, world: "World", index: int, entry: Entry, fact: Fact | None, before: Sequence[Record]) -> None:
+        for number, (old, new) in enumerate(zip(before, world.table.distributor.buckets, strict=True)):
+            if new.born and not old.level:
+                self._last[number] = self._last.get(parent(number), 0)
         if isinstance(entry.content, Council):
             if self._councils:
                 self._councils[-1] = (world.clock.now_us, self._councils[-1][1])
             self._councils.append((0, tuple([voter.node for voter in entry.content.voters])))
 
-    def after_turn(self, node: "Node", events: Sequence[Event], effects: "Sequence[Effect]") -> None:
-        for one in events:
-            if isinstance(one, Received) and isinstance(one.message, ClockTold):
-                self._told_us[node.name] = node.world.clock.now_us
+    def started(self, node: "Node") -> None:
+        """What it had heard was only in memory."""
+        self._heard_us = {pair: at_us for pair, at_us in self._heard_us.items() if pair[0] != node.name}
+
+    def told_time(self, node: "Node", sender: str) -> None:
+        self._told_us[node.name] = self._heard_us[node.name, sender] = node.world.clock.now_us
+        self.undecided(node.world)
 
     def _range(self, world: "World") -> tuple[int, int]:
         """What any of the recent councils would have taken for the time."""
@@ -98,15 +107,22 @@ class Stamps(Oracle):
         stamp = header.last_timestamp
         kept = stamp <= self._last.get(bucket, 0)
         away = stamp < earliest_us - slack_us or (stamp > latest_us + slack_us and not kept)
-        if away and not self._undecided(world):
+        if away and not self.undecided(world):
             off = (stamp - (latest_us if stamp > latest_us else earliest_us)) / 1e6
             what = f"{copy.name} stamps {put.batch} of bucket {bucket} {off:.3f} s away from the voters' time"
             self._doubtful[bucket, header.base_offset, header.crc] = what
 
-    def _undecided(self, world: "World") -> bool:
-        voters = [world.by_name[name] for name in self._councils[-1][1]]
-        there = [node for node in voters if node.core is not None and node.core.here.member is not None]
-        return world.wrong in there and len(there) <= 2
+    def undecided(self, world: "World") -> bool:
+        """Now, or a short while ago. Whoever leads the voters knows the clocks that it has heard lately."""
+        now_us, leader = world.clock.now_us, world.log_leader
+        if leader is not None and world.wrong is not None and self._councils:
+            fresh_us = now_us - int(0.9 * FRESH * world.plan.settings.clock_us)
+            voters = self._councils[-1][1]
+            heard = [name for name in voters if self._heard_us.get((leader.name, name), -1) >= fresh_us]
+            there = {leader.name, *heard} & {*voters}
+            if world.wrong.name in there and len(there) <= 2:
+                self._undecided_us = now_us
+        return now_us - self._undecided_us < RECENT_US
 
     def _seen(self, copy: "Copy") -> None:
         sequence, bucket = copy.world.sequence, copy.world.number

@@ -15,11 +15,12 @@ from .columns import covering
 from .errors import BatchError, LimitExceeded, Malformed
 from .header import HEADER_BYTES, MAGIC, Flag, Header
 from .header import check as check_header
+from .hollow import hollow
 from .keyhash import bucket_of, key_hash
 from .limits import BATCH_BYTES_MAX, CHANGES_MAX, SPAN_MAX
 from .match import bucket_mask, key_mask, tag_mask
 from .merge import merge
-from .select import Part, gather, select
+from .select import Part, gather, select, since
 from .verification import check_hashes, verify, verify_at
 
 __all__ = [
@@ -50,11 +51,13 @@ __all__ = [
     "covering",
     "from_arrow",
     "gather",
+    "hollow",
     "key_hash",
     "key_mask",
     "merge",
     "reopen",
     "select",
+    "since",
     "tag_mask",
     "tag_name",
     "to_arrow",

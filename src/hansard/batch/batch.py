@@ -74,6 +74,14 @@ class Batch:
         header = self.header
         return self._headed(with_place(self.head, epoch, base_offset, header.first_timestamp, header.last_timestamp))
 
+    def closed(self) -> "Batch":
+        """The same changes, covering no offset after the last of them: a part covers what was left out of it, which may
+        yet come by itself."""
+        header = self.header
+        if not header.flags & Flag.OFFSETS or not header.change_count:
+            return self
+        return self._headed(header._replace(span=int(self.offset_distances[-1]) + 1).packed())
+
     def marked_internal(self) -> "Batch":
         return self._headed(self.header._replace(flags=self.header.flags | Flag.INTERNAL).packed())
 

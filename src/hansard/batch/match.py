@@ -6,6 +6,7 @@ from collections.abc import Collection
 import numpy as np
 
 from .batch import Batch, Mask
+from .header import Flag
 
 
 def tag_mask(batch: Batch, tags: Collection[bytes], *, every: bool = False) -> Mask | None:
@@ -55,11 +56,12 @@ def _carriers(batch: Batch, wanted: list[int]) -> Mask:
 
 
 def bucket_mask(batch: Batch, bucket: int, buckets: int) -> Mask:
-    """The changes whose key lives in this bucket, and those without a key, which live in all."""
+    """The changes that live in this bucket: a missing key has a hash too, so that a client's change lives in one bucket
+    only. What is internal concerns every part that a bucket is split into."""
     assert 0 <= bucket < buckets and buckets & (buckets - 1) == 0, "the number of buckets is a power of two"
+    if batch.header.flags & Flag.INTERNAL:
+        return np.ones(len(batch), np.bool_)
     mask: Mask = (batch.key_hashes & (buckets - 1)) == bucket
-    if batch.has_key is not None:
-        mask |= ~batch.has_key
     return mask
 
 

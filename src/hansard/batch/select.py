@@ -32,11 +32,19 @@ def select(batch: Batch, mask: Mask) -> Batch:
     return batch if len(places) == len(batch) else gather([Part(batch, places)])
 
 
-def gather(parts: Sequence[Part]) -> Batch:
-    """One batch of parts of batches that follow each other in a log. Its epoch is that of the last."""
+def since(batch: Batch, offset: int) -> Batch:
+    """The changes from an offset on, as a batch that begins there: for a log that has everything before it."""
+    assert batch.header.base_offset < offset < batch.header.end_offset
+    return gather([Part(batch, (batch.offsets >= offset).nonzero()[0])], offset)
+
+
+def gather(parts: Sequence[Part], base_offset: int | None = None) -> Batch:
+    """One batch of parts of batches that follow each other in a log. Its epoch is that of the last. It begins where the
+    first one does, unless it is told where."""
     assert parts
     first, last = parts[0].batch.header, parts[-1].batch.header
-    header = first._replace(span=last.end_offset - first.base_offset, epoch=last.epoch)
+    base = first.base_offset if base_offset is None else base_offset
+    header = first._replace(base_offset=base, span=last.end_offset - base, epoch=last.epoch)
     rows = [_Rows(batch, places.tolist()) for batch, places in parts]
     columns = Columns(
         hashes=np.array([number for part in rows for number in part.hashes()], np.int64),
@@ -45,7 +53,7 @@ def gather(parts: Sequence[Part]) -> Batch:
             [part.values() for part in rows], _present([(batch.has_value, places) for batch, places in parts])
         ),
         tags=_tags(rows),
-        offsets=_distances(parts),
+        offsets=_distances(parts, base),
     )
     header, columns = _with_times(header, columns, parts)
     return pack(*_with_numbers(header, columns, parts))
@@ -103,8 +111,7 @@ def _joined(vectors: list[Int64s]) -> Int64s:
     return vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
 
 
-def _distances(parts: Sequence[Part]) -> Int32s:
-    base = parts[0].batch.header.base_offset
+def _distances(parts: Sequence[Part], base: int) -> Int32s:
     return (_joined([batch.offsets[places] for batch, places in parts]) - base).astype(np.int32)
 
 

@@ -41,6 +41,14 @@ def known_errors() -> tuple[type[Exception], ...]:
         from hansard.consensus.errors import ConsensusError  # noqa: PLC0415
 
         found.append(ConsensusError)
+    if "hansard.server.errors" in sys.modules:
+        from hansard.server.errors import ServerError  # noqa: PLC0415
+
+        found.append(ServerError)
+    if "hansard.server.shell" in sys.modules:
+        from hansard.server.shell import Ended  # noqa: PLC0415
+
+        found.append(Ended)
     return tuple(found)
 
 

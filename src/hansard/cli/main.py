@@ -8,10 +8,11 @@ import typer
 
 from hansard import __version__
 
-from . import log
+from . import certs, log
 from .failure import Commands
 from .recover import recover
 from .skeleton import skeleton
+from .start import start
 
 app = typer.Typer(
     name="hansard",
@@ -23,6 +24,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.add_typer(log.app, name="log")
+app.add_typer(certs.app, name="certs")
+app.command()(start)
 app.command()(recover)
 app.command(hidden=True)(skeleton)
 

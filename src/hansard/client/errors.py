@@ -4,6 +4,7 @@
     ├── NotStored               certainly not stored
     │   ├── DeadlinePassed      its time was over before it could be stored: submit it again, or later
     │   ├── Overloaded          there was no room for it until its deadline: slow down, submit it again later
+    │   ├── NoRoom              a disk that it must be on takes nothing for now: submit it again later
     │   ├── NotReachable        no participant that leads could be reached until the deadline
     │   ├── InvalidSubmission   no client may submit such a batch: submitting it again is of no use
     │   ├── BucketsChanged      there are more buckets now than this client knows of: connect anew
@@ -53,6 +54,15 @@ class Overloaded(NotStored):
 
     def __str__(self) -> str:
         return f"not stored: {self.args[0]}; submit less at a time, and this again later"
+
+
+class NoRoom(NotStored):
+    def __init__(self, node: str, reason: str) -> None:
+        super().__init__(node, reason)
+        self.node, self.reason = node, reason
+
+    def __str__(self) -> str:
+        return f"not stored: the disk of {self.node} takes nothing now ({self.reason}); submit it again when it does"
 
 
 class NotReachable(NotStored):

@@ -55,6 +55,7 @@ from hansard.wire.submission import (
     Invalid,
     Misplaced,
     NotLeader,
+    ReadOnly,
     Repeated,
     Stored,
     StoredInPart,
@@ -67,6 +68,7 @@ from .errors import (
     ConnectionTaken,
     DeadlinePassed,
     InvalidSubmission,
+    NoRoom,
     NotReachable,
     NotStored,
     OutcomeUnknown,
@@ -194,6 +196,8 @@ class Stream:
                 self._retry(sent_id, DeadlinePassed(self._settings.timeout_s))
             case Busy(sent_id):
                 self._retry(sent_id, Overloaded("the leader had no room for it until its deadline"))
+            case ReadOnly(sent_id, node, reason):
+                self._hindered(sent_id, NoRoom(node, reason))
             case NotLeader(sent_id, _, _, _):
                 self._retry(sent_id, NotReachable("no participant said that it leads"))
             case _:
@@ -232,6 +236,14 @@ class Stream:
         if submission := self._landed(sent_id):
             submission.refusal = refusal
             self._turn_back(submission)
+
+    def _hindered(self, sent_id: int, refusal: NotStored) -> None:
+        """It may take long until there is room, so whoever waits is told; unless an earlier attempt is in doubt."""
+        submission = self.flight.get(sent_id)
+        if submission is not None and submission.doubt:
+            self._retry(sent_id, refusal)
+        else:
+            self._refuse(sent_id, refusal)
 
     def _unknown(self, sent_id: int) -> None:
         """Journalled, and may yet turn up."""

@@ -9,7 +9,7 @@ from typing import Final, assert_never
 
 from .arrival import Arrival
 from .cluster import NodeId, Peer
-from .content import Arrive, Arrived, Content, Depart, Moved, Upgrade
+from .content import Arrive, Arrived, Content, Depart, Moved, Upgrade, Why
 from .door import Verdict, admissible, judged
 from .effect import AnswerRead, Departing, Effect, Led, Left, Outdated, Refused, Settled, Strange, Superseded
 from .event import Event, Leave, Persisted, Propose, Raise, Read, Received, Tick, Transfer
@@ -84,6 +84,10 @@ class Consensus(View):
         earlier process has proposed."""
         return self.arrival.done(self.peer, self.roster)
 
+    def seek(self, seeds: Sequence[str]) -> None:
+        """Whom to ask from now on, beside those whom we know: somebody has changed the list."""
+        self.post.seek(seeds)
+
     # A turn.
 
     def turn(self, events: Iterable[Event], now_us: int) -> list[Effect]:
@@ -123,7 +127,7 @@ class Consensus(View):
             case Read():
                 self._read(event.id)
             case Leave():
-                self._leave(event.node)
+                self._leave(event.node, again=event.again)
             case Raise():
                 self.proposals.wish(Upgrade(event.rules))
             case Transfer():
@@ -193,7 +197,7 @@ class Consensus(View):
         if roster.here(self.peer):
             self.proposals.renamed(self.peer, roster)
             if self.leaving:
-                self.proposals.wish(Depart(self.peer))
+                self.proposals.wish(Depart(self.peer, Why.LEFT))
         elif roster.gone(self.peer):
             self._end_life(again=self.ledger.released(self.peer))
 
@@ -220,12 +224,13 @@ class Consensus(View):
 
     # What we want.
 
-    def _leave(self, node: NodeId) -> None:
+    def _leave(self, node: NodeId, *, again: bool) -> None:
         participant = self.roster.participants.get(node)
-        if node == self.me:
+        why = Why.DAMAGED if again else Why.LEFT if node == self.me else Why.GIVEN_UP
+        if why is Why.LEFT:
             self.leaving = True
         if participant is not None:
-            self.proposals.wish(Depart(participant.peer))
+            self.proposals.wish(Depart(participant.peer, why))
 
     def _read(self, id: int) -> None:
         number = self.reads.ask(self.ledger.session, id)

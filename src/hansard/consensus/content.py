@@ -5,6 +5,8 @@ proposer's session and number, the rest by what it says. *Facts* are what follow
 log, each exactly once: they are what a state machine on top is told.
 """
 
+from enum import StrEnum
+
 from msgspec import Struct
 
 from .cluster import NodeId, Peer
@@ -39,10 +41,22 @@ class Arrive(Struct, frozen=True, array_like=True, tag=3, gc=False):
     """What it brings along; nothing here looks into it."""
 
 
-class Depart(Struct, frozen=True, array_like=True, tag=4, gc=False):
-    """It was not heard of for longer than its lease, or goes by itself."""
+class Why(StrEnum):
+    """Of a departure. Nothing but what people are told follows from it."""
 
+    SILENT = "silent"
+    """It was not heard of for longer than its lease."""
+    LEFT = "left"
+    """It wanted to go."""
+    GIVEN_UP = "given up"
+    """By somebody else, who was told to."""
+    DAMAGED = "damaged"
+    """It wanted to come again as another member: what this one had is not on its disk any more."""
+
+
+class Depart(Struct, frozen=True, array_like=True, tag=4, gc=False):
     peer: Peer
+    why: Why = Why.SILENT
 
 
 class Upgrade(Struct, frozen=True, array_like=True, tag=5, gc=False):

@@ -32,6 +32,8 @@ class Leave(Struct, frozen=True, gc=False):
     """Propose the departure of a participant: myself, if I go, or one that an operator has given up."""
 
     node: NodeId
+    again: bool = False
+    """Of myself: not to go, but to come again at once as another member, because this one's disk is damaged."""
 
 
 class Raise(Struct, frozen=True, gc=False):

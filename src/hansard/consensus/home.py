@@ -4,6 +4,7 @@
     participant.json   who it is, and in which folder its atomic log lies
     atomic/            the atomic log, a store of its own: agreeing does not wait behind data
     atomic-2/ ...      the one that took its place, after a recovery or a second joining; the one before is kept
+    buckets/           the copies of buckets, another store
 
 `participant.json` is apart from the data, so that a participant whose data is lost keeps its name. It is replaced as a
 whole, and only what it names counts: another log is made beside the first and is complete, on disk, before it is named.
@@ -37,8 +38,11 @@ from .errors import AlreadyThere, AnotherNode, DeedDamaged, Founded, NoHome, Not
 from .recovered import founding
 
 PATH: Final = "participant.json"
+MOUNTED: Final = "lost+found"
+"""What a file system of its own has from the first."""
 FORMAT: Final = 1
 FOLDER: Final = "atomic"
+BUCKETS: Final = "buckets"
 BUCKET: Final = 0
 """Of the store: the only one there."""
 SETTINGS: Final = StoreSettings(
@@ -78,6 +82,7 @@ class Home:
             undo.pop_all()
         self.deed = deed or Deed("")
         self._folder = Folder(disk, self.deed.atomic or FOLDER)
+        self._buckets = Folder(disk, BUCKETS)
 
     def __enter__(self) -> Self:
         return self
@@ -97,6 +102,12 @@ class Home:
         return open_store(
             self._folder, expect=expected, read_only=read_only or self._read_only, settings=self._settings
         )
+
+    def buckets(self, settings: StoreSettings | None = None) -> Store:
+        """The store of the copies of buckets. It is made here if there is none: whoever has lost it begins anew."""
+        assert self.node and not self._read_only
+        mine = Identity(log_id=BUCKETS, node_id=self.node)
+        return open_store(self._buckets, create=mine, expect=mine, settings=settings)
 
     def replace(self, writes: Sequence[Write], *, founded: bool) -> str:
         """Another atomic log, of these writes, in place of the one that is there, which is kept. Its folder."""
@@ -118,7 +129,7 @@ class Home:
         """Whose directory it is, before anything is made in it."""
         assert node
         if not self.node:
-            others = tuple(name for name in self._disk.list("") if name != f"{PATH}.new")
+            others = strange(self._disk)
             if others:
                 raise NotEmpty(others)
             self._save(Deed(node))
@@ -132,7 +143,7 @@ class Home:
 
     def close(self) -> None:
         """After a failure of the store the directory stays locked: only a new process may trust what it reads."""
-        if not self._folder.is_locked:
+        if not self._folder.is_locked and not self._buckets.is_locked:
             self._disk.unlock()
 
 
@@ -172,6 +183,16 @@ def enter(disk: Disk, node: NodeId = "", *, settings: StoreSettings = SETTINGS) 
 def look_into(disk: Disk, *, settings: StoreSettings = SETTINGS) -> Home:
     """The same, to read what is there. Nothing is changed, and others may look at the same time."""
     return _entered(disk, "", read_only=True, settings=settings)
+
+
+def deed(disk: Disk) -> Deed | None:
+    """Whose directory it is, as far as can be said without locking it; None if it is nobody's."""
+    return _read(disk)
+
+
+def strange(disk: Disk) -> tuple[str, ...]:
+    """What is in a directory that is nobody's, and speaks against making it somebody's."""
+    return tuple(name for name in disk.list("") if name not in (f"{PATH}.new", MOUNTED))
 
 
 def _entered(disk: Disk, node: NodeId, *, read_only: bool, settings: StoreSettings) -> Home:

@@ -4,6 +4,8 @@ An entry is committed when a majority of the council has it on disk and it is of
 a majority has may still be overwritten (Raft, section 5.4.2), and is committed by what follows it.
 """
 
+from collections.abc import Sequence
+
 from .cluster import NodeId, Peer
 from .content import Arrive, Begin, Content, Council, Depart, Entry, Proposal, Upgrade
 from .council import next_council
@@ -76,8 +78,9 @@ class Leader:
                 if not roster.refusal(content) and self._new(content):
                     self._append_once(content)
             case Depart():
-                if roster.here(content.peer) and self._others_stay(content.peer):
-                    self._append_once(content)
+                going = self._going()
+                if roster.here(content.peer) and content.peer not in going and self._others_stay(content.peer, going):
+                    self.append(content)
             case Upgrade():
                 if roster.may_upgrade(content.rules):
                     self._append_once(content)
@@ -99,9 +102,11 @@ class Leader:
         ledger = self.ledger
         return [entry.content for entry in ledger.log.entries[ledger.committed - ledger.log.start :]]
 
-    def _others_stay(self, peer: Peer) -> bool:
+    def _going(self) -> list[Peer]:
+        return [content.peer for content in self._uncommitted() if isinstance(content, Depart)]
+
+    def _others_stay(self, peer: Peer, going: Sequence[Peer]) -> bool:
         """The last one cannot go: whoever votes could never come back. That is nothing to one that is yet to arrive."""
-        going = [content.peer for content in self._uncommitted() if isinstance(content, Depart)]
         staying = [each.peer for each in self.ledger.roster.participants.values() if each.peer not in going]
         roster = self.ledger.roster
         return staying != [peer] or not (roster.here(self.me) or roster.gone(self.me))

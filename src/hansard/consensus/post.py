@@ -15,7 +15,7 @@ class Post:
         self.cluster = cluster
         self.peer = peer
         self.address = address
-        self.seeds = tuple([seed for seed in seeds if seed != address])
+        self.seek(seeds)
         self.contacts: dict[NodeId, str] = {}
         """Where each was last heard of, or is by the log."""
         self.heard: dict[NodeId, str] = {}
@@ -23,6 +23,10 @@ class Post:
         self.silent = False
         """Whatever is said is lost, as on any network."""
         self._turn = 0
+
+    def seek(self, seeds: Sequence[str]) -> None:
+        """Where to ask if we know nobody, or nobody answers."""
+        self.seeds = tuple([seed for seed in seeds if seed != self.address])
 
     def learn(self, node: NodeId, address: str, *, heard: bool = False) -> None:
         """`heard` of it there ourselves, and not only by others or by the log."""

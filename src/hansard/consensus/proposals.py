@@ -80,8 +80,9 @@ class Proposals:
 
     def applied(self, content: Content) -> None:
         """Something is in the log, whatever followed from it: a wish has had its chance."""
-        if content in self.wishes:
-            self.wishes = [wish for wish in self.wishes if wish != content]
+        wishes = [wish for wish in self.wishes if not _same(wish, content)]
+        if len(wishes) < len(self.wishes):
+            self.wishes = wishes
             self._wishes_offered = min(self._wishes_offered, len(self.wishes))
 
     def settled(self, roster: Roster) -> list[int]:
@@ -104,6 +105,13 @@ class Proposals:
             waiting, self._waiting, self._last = self._waiting, deque(), number
             for _, id, content in waiting:
                 self.add(id, content)
+
+
+def _same(wish: Depart | Upgrade, content: Content) -> bool:
+    """A departure is the same one for whatever reason."""
+    if isinstance(wish, Depart) and isinstance(content, Depart):
+        return wish.peer == content.peer
+    return wish == content
 
 
 def _moot(wish: Depart | Upgrade, roster: Roster) -> bool:

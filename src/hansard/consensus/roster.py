@@ -25,6 +25,7 @@ from .content import (
     Proposed,
     Upgrade,
     Upgraded,
+    Why,
 )
 
 
@@ -49,6 +50,7 @@ class Former(Struct, frozen=True, array_like=True, gc=False):
     session: int
     origin: int
     number: int
+    why: Why = Why.SILENT
 
 
 class Image(Struct, frozen=True, array_like=True):
@@ -99,7 +101,7 @@ class Roster:
             case Arrive():
                 return self._arrive(content)
             case Depart():
-                return self._depart(content.peer)
+                return self._depart(content.peer, content.why)
             case Upgrade():
                 return self._upgrade(content.rules)
             case Proposal():
@@ -111,6 +113,11 @@ class Roster:
         """Of those that have departed; 0 if none has."""
         former = self._formers.get(node)
         return former.incarnation if former is not None else 0
+
+    def why_departed(self, node: NodeId, incarnation: int) -> Why | None:
+        """None if it has not, or so long ago that another one has departed since."""
+        former = self._formers.get(node)
+        return former.why if former is not None and former.incarnation == incarnation else None
 
     def refusal(self, arrive: Arrive) -> str:
         """Why it could not come in as things are; empty if it could, or is there already."""
@@ -159,12 +166,12 @@ class Roster:
             return None
         return Moved(known.peer.node, known.incarnation, arrive.address, arrive.zone)
 
-    def _depart(self, peer: Peer) -> Fact | None:
+    def _depart(self, peer: Peer, why: Why) -> Fact | None:
         if not self.here(peer):
             return None
         left = self._participants.pop(peer.node)
         self.changes += 1
-        self._formers[peer.node] = Former(peer.life, left.incarnation, left.session, left.origin, left.number)
+        self._formers[peer.node] = Former(peer.life, left.incarnation, left.session, left.origin, left.number, why)
         return Departed(peer.node, left.incarnation)
 
     def may_upgrade(self, rules: int) -> bool:

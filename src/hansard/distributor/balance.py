@@ -7,6 +7,7 @@ loads more equal, or the way shorter; so it ends. Where it does, nothing would m
 """
 
 from abc import abstractmethod
+from bisect import insort
 from collections.abc import Iterable, Sequence
 
 from .arrangement import Arrangement, Row
@@ -18,20 +19,21 @@ def next_step(
 ) -> tuple[int, int] | None:
     """From which place to which; None if nothing helps. `reach` says where each place can give to; `far` permits ways
     over others."""
-    places = ring.eligible
-    least = min([load[place] for place in places], default=0)
-    givers = [place for place in places if load[place] >= least + 2]
-    givers.sort(key=lambda place: (-load[place], -second[place], place))
-    takers = dict.fromkeys([load[place] - 2 for place in givers], 0)
-    for most in takers:
-        takers[most] = sum([1 << place for place in places if load[place] <= most])
-    for giver in givers:
-        direct = reach[giver] & takers[load[giver] - 2]
-        if direct:
-            return giver, min(listed(direct), key=load.__getitem__)
+    there: dict[int, int] = {}
+    for place in ring.eligible:
+        there[load[place]] = there.get(load[place], 0) | 1 << place
+    lows = sorted(there)
+    givers = []
+    for high in reversed(lows):
+        takers = [there[low] for low in lows if low <= high - 2]
+        for giver in sorted(listed(there[high]) if takers else (), key=lambda place: -second[place]):
+            for those in takers:
+                if direct := reach[giver] & those:
+                    return giver, next(listed(direct))
+            givers.append((giver, sum(takers)))
     if not far:
         return None
-    ways = [way for giver in givers if (way := _way(giver, reach, takers[load[giver] - 2], load)) is not None]
+    ways = [way for giver, takers in givers if (way := _way(giver, reach, takers, load)) is not None]
     return min(ways, key=lambda way: way[0])[1:] if ways else None
 
 
@@ -59,28 +61,38 @@ class Exchanges:
         self.arrangement = arrangement
         self.ring = arrangement.ring
         self._offers: dict[Row, list[int]] = {}
-        """Many buckets have the same row."""
+        """Many buckets have the same row. Those of each in their order."""
         self._reach = [0] * len(arrangement.load)
-        for number in numbers:
-            self._offers.setdefault(arrangement.rows[number], []).append(number)
-        for row in self._offers:
+        self._able: list[dict[Row, int]] = [{} for _ in self._reach]
+        """For each place the rows from which it can give, and where to."""
+        rows, offers = arrangement.rows, self._offers
+        for number in sorted(numbers):
+            row = rows[number]
+            if row in offers:
+                offers[row].append(number)
+            else:
+                offers[row] = [number]
+        for row in offers:
             self._extend(row)
 
     def offer(self, number: int) -> None:
         row = self.arrangement.rows[number]
-        self._offers.setdefault(row, []).append(number)
-        self._extend(row)
+        if row not in self._offers:
+            self._offers[row] = []
+            self._extend(row)
+        insort(self._offers[row], number)
 
     def _extend(self, row: Row) -> None:
         for giver in self.givers(row):
-            self._reach[giver] |= self.takers(row, giver)
+            self._able[giver][row] = takers = self.takers(row, giver)
+            self._reach[giver] |= takers
 
     def next(self, *, far: bool) -> tuple[int, Row] | None:
         """A bucket and where it should be instead. It is not offered any more."""
         load, second = self.loads()
         while step := next_step(load, second, self._reach, self.ring, far=far):
             giver, taker = step
-            able = [row for row in self._offers if giver in row and self.takers(row, giver) >> taker & 1]
+            able = [row for row, takers in self._able[giver].items() if takers >> taker & 1]
             if able:
                 return self._take(min(able, key=lambda row: self.order(row, giver, taker)), giver, taker)
             self._reach[giver] &= ~(1 << taker)  # who could have, is not offered any more
@@ -88,10 +100,11 @@ class Exchanges:
 
     def _take(self, row: Row, giver: int, taker: int) -> tuple[int, Row]:
         numbers = self._offers[row]
-        number = min(numbers)
-        numbers.remove(number)
+        number = numbers.pop(0)
         if not numbers:
             del self._offers[row]
+            for place in self.givers(row):
+                del self._able[place][row]
         return number, self.exchanged(row, giver, taker)
 
     @abstractmethod
@@ -136,7 +149,7 @@ class Memberships(Exchanges):
     def order(self, row: Row, giver: int, taker: int) -> tuple[int, ...]:
         """If the giver leads too many as well, one that it leads; then the nearest to the left or right."""
         lead = self.arrangement.lead[giver] >= self.arrangement.lead[taker] + 2
-        return (row[0] == giver) != lead, self.ring.rank(row[0], taker), min(self._offers[row])
+        return (row[0] == giver) != lead, self.ring.rank(row[0], taker), self._offers[row][0]
 
     def exchanged(self, row: Row, giver: int, taker: int) -> Row:
         if row[0] != giver:
@@ -155,10 +168,11 @@ class Leads(Exchanges):
         return row[:1]
 
     def takers(self, row: Row, giver: int) -> int:
-        return as_set(row[1:]) & self.ring.open if row[0] == giver else 0
+        assert row[0] == giver
+        return as_set(row[1:]) & self.ring.open
 
     def order(self, row: Row, giver: int, taker: int) -> tuple[int, ...]:  # noqa: ARG002
-        return (min(self._offers[row]),)
+        return (self._offers[row][0],)
 
     def exchanged(self, row: Row, giver: int, taker: int) -> Row:  # noqa: ARG002
         return led_by(row, taker)

@@ -1,6 +1,6 @@
 """What the table knows of a bucket: the last opened government, and the one that is appointed while that changes.
 
-    idle        it has no government yet
+    idle        it has no government yet, or is not split off yet
     steady      the newest government has opened, and everybody in it counts
     expanding   newcomers are being brought up to date, under the old members
     switching   a government without newcomers is appointed and has not opened
@@ -8,6 +8,9 @@
 
 Invariant: whoever is appointed as leader or member is a full member of the last opened government: it has everything
 that was ever acknowledged. So a government that is dropped before it opens leaves nothing behind.
+
+At level L bucket b has the keys with `hash & (L - 1) == b`. When the buckets are doubled each is split: it and the one
+that is L further on have one half each, at level 2 L.
 """
 
 from enum import StrEnum
@@ -50,16 +53,25 @@ class Bucket(Struct, frozen=True, array_like=True, gc=False):
     """Of the newest government."""
     expanded: int = 0
     """The last epoch whose newcomers were reported to count."""
+    level: int = 0
+    """Under how many buckets it lives; 0 if it is not split off yet, and counts for nothing."""
+    born: int = 0
+    """The epoch from which on its log has only its own keys. Half of a split, until it has opened that one or later."""
 
     @property
     def state(self) -> State:
-        if self.epoch == 0:
+        if self.level == 0 or self.epoch == 0:
             return State.IDLE
         if self.leader is None:
             return State.LOST
         if self.newcomers and (self.opened != self.epoch or len(self.full) == len(self.members)):
             return State.EXPANDING
         return State.STEADY if self.opened == self.epoch else State.SWITCHING
+
+    @property
+    def splitting(self) -> bool:
+        """Half of a bucket that was split, and has not opened since."""
+        return self.opened < self.born
 
     @property
     def copies(self) -> tuple[Member, ...]:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from .member import Node
-from .settings import Settings, Shape
+from .settings import Keep, Settings, Shape
 
 
 class Achievement(StrEnum):
@@ -49,6 +49,39 @@ class Names(Struct, frozen=True, tag="names"):
     """The proposer's idea of the cluster's time."""
 
 
+class Resign(Struct, frozen=True, tag="resign"):
+    """By a participant, of itself: it is about to stop, and others are to lead what it leads. Or it stays."""
+
+    going: bool
+
+
+class Hold(Struct, frozen=True, tag="hold"):
+    """Keep everything from this place on, for so long; the same name again moves and renews it (holds.py)."""
+
+    name: str
+    offsets: dict[int, int]
+    """Of buckets, as a bookmark has them."""
+    lasts_us: int
+    wall_us: int
+    """The proposer's idea of the cluster's time."""
+
+
+class LetGo(Struct, frozen=True, tag="let go"):
+    """A hold is not needed any more."""
+
+    name: str
+    wall_us: int
+
+
+class Retire(Struct, frozen=True, tag="retire"):
+    """By the leader of some buckets: by the settings, what each has before this offset need not be kept."""
+
+    floors: tuple[tuple[int, int], ...]
+    keep: Keep
+    """Those settings. Under others nothing comes of it."""
+    wall_us: int
+
+
 # Orders: what operators want. Each has an id, so that it is carried out once, and its status can be asked for.
 
 
@@ -58,6 +91,10 @@ class Found(Struct, frozen=True, tag="found"):
     buckets: int
     settings: Settings = Settings()
     participants: int = 1
+    log: str = ""
+    """The log's id. An import keeps the one that the log had."""
+    importing: bool = False
+    """Nothing opens before the order to finish: what is in the buckets comes from another cluster."""
 
 
 class Drain(Struct, frozen=True, tag="drain"):
@@ -85,8 +122,23 @@ class Release(Struct, frozen=True, tag="release"):
     bucket: int
 
 
+class Double(Struct, frozen=True, tag="double"):
+    """Have so many buckets, by splitting each in two, and again if need be. It cannot be undone."""
+
+    to: int
+
+
+class Finish(Struct, frozen=True, tag="finish"):
+    """All is imported; the buckets may open."""
+
+    connections: int
+    """Numbers are given out from here on: those below are the imported log's."""
+    ends: tuple[int, ...]
+    """Where the log of each bucket ends; one that ends before does not open."""
+
+
 class Pause(Struct, frozen=True, tag="pause"):
-    """No rebalancing from here on. Recovery, drains and moves by hand go on."""
+    """No rebalancing from here on. Recovery, drains, doublings and moves by hand go on."""
 
 
 class Resume(Struct, frozen=True, tag="resume"):
@@ -100,9 +152,12 @@ class Configure(Struct, frozen=True, tag="configure"):
     shape: Shape | None = None
     moves_max: int | None = None
     spares: int | None = None
+    retain_age_us: int | None = None
+    retain_bytes: int | None = None
+    retain_changes: int | None = None
 
 
-Wish = Found | Drain | Undrain | Move | Release | Pause | Resume | Configure
+Wish = Found | Double | Finish | Drain | Undrain | Move | Release | Pause | Resume | Configure
 
 
 class Order(Struct, frozen=True, tag="order"):
@@ -110,7 +165,7 @@ class Order(Struct, frozen=True, tag="order"):
     wish: Wish
 
 
-Command = Reports | Grant | Names | Order
+Command = Reports | Grant | Names | Hold | LetGo | Retire | Resign | Order
 
 
 def encode(command: Command) -> bytes:

@@ -64,6 +64,10 @@ class Connections:
         self.ranges[member.node] = Range(member.incarnation, grant.number, self.next, self.next + count)
         self.next += count
 
+    def begin_at(self, number: int) -> None:
+        """Those before are somebody else's."""
+        self.next = max(self.next, number)
+
     def forget(self, member: Member) -> None:
         """It has departed: what is left of its range is of no use to anybody."""
         self.ranges.pop(member.node, None)

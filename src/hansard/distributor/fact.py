@@ -19,6 +19,10 @@ class Copy(Struct, frozen=True, array_like=True, gc=False):
     expanded: int = 0
     """The last epoch in which it was a newcomer and had the expanded government in its log. A leader that restarts may
     go on without that entry, so it says something only if the expansion was reported."""
+    level: int = 1
+    """The copy's own: it may be of the time before a split, and has what both halves have then."""
+    promised: int = 0
+    """The last epoch that it has promised to follow. It is deaf to any before."""
 
 
 def encode(copies: tuple[Copy, ...]) -> bytes:

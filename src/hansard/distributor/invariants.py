@@ -4,11 +4,15 @@
 AssertionError with what is wrong. They are for tests and simulators, which run them after every fact.
 """
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .bucket import Bucket, State
+from .census import Census
+from .holds import HOLDS_MAX, PLACES_MAX, Holds
 from .member import Member
 from .records import Records
 from .slots import Slots
@@ -19,21 +23,38 @@ class Moment(Struct, frozen=True):
 
     version: int
     buckets: tuple[Bucket, ...]
+    floors: Mapping[int, int]
 
 
 def moment(records: Records) -> Moment:
-    return Moment(records.version, tuple(records.buckets))
+    return Moment(records.version, tuple(records.buckets), dict(records.holds.floors))
 
 
 def check_state(records: Records) -> None:
     """All that holds after a fact."""
     check_slots(records.slots)
     assert records.founding is None or not records.buckets, "founded, and yet to be founded"
+    opened = any(bucket.opened for bucket in records.buckets)
+    assert not records.importing or not (records.ends or opened), "something has opened while it is imported"
+    assert all(member in records.slots.present for member in records.retiring), "about to stop, and not there"
+    check_levels(records)
+    check_holds(records.holds, records.buckets)
     for number, bucket in enumerate(records.buckets):
         what = f"bucket {number}: {bucket}"
         check_government(bucket, what)
         check_goal(bucket, what)
         check_presence(bucket, records.slots, what)
+
+
+def check_holds(holds: Holds, buckets: Sequence[Bucket]) -> None:
+    """Nothing that is held may be dropped; and there is not too much of it."""
+    assert len(holds.held) <= HOLDS_MAX and sum([len(held.offsets) for held in holds.held.values()]) <= PLACES_MAX
+    for bucket, floor in holds.floors.items():
+        assert bucket < len(buckets) and buckets[bucket].level and floor > 0, f"a floor of what is not there: {bucket}"
+        for name, held in holds.held.items():
+            assert floor <= held.place(bucket), f"bucket {bucket} may be dropped up to {floor}; {name} holds {held}"
+    for name, held in holds.held.items():
+        assert held.expires_us > holds.wall_us, f"{name} is over: {held}"
 
 
 def check_slots(slots: Slots) -> None:
@@ -47,6 +68,23 @@ def check_slots(slots: Slots) -> None:
             assert slot.node == slot.holder.node and slots.of(slot.holder) == slot.number, f"whose is {slot}?"
     nodes = [member.node for member in slots.present]
     assert len(nodes) == len(dict.fromkeys(nodes)), f"two incarnations of one participant: {nodes}"
+
+
+def check_levels(records: Records) -> None:
+    """Every key is in exactly one bucket."""
+    count = len(records.buckets)
+    owners: list[list[int]] = [[] for _ in range(count)]
+    for number, bucket in enumerate(records.buckets):
+        what = f"bucket {number} of {count}: {bucket}"
+        if bucket.level == 0:
+            assert bucket == Bucket(), f"idle, and something is there: {what}"
+            continue
+        assert bucket.level.bit_count() == 1 and number < bucket.level <= count, f"no such level: {what}"
+        assert 0 <= bucket.born <= bucket.epoch, f"not yet born: {what}"
+        for hash in range(number, count, bucket.level):
+            owners[hash].append(number)
+    for hash, owning in enumerate(owners):
+        assert owning == [records.home(hash)], f"{owning} have hash {hash}, which should be in {records.home(hash)}"
 
 
 def check_government(bucket: Bucket, what: str) -> None:
@@ -103,9 +141,46 @@ def check_step(before: Moment, records: Records) -> None:
         if number < len(before.buckets):
             old, new = before.buckets[number], records.buckets[number]
             check_change(old, new, f"bucket {number}: {old} became {new}")
-    moving = sum([bool(bucket.goal) for bucket in records.buckets])
-    allowed = max(records.settings.moves_max, sum([bool(bucket.goal) for bucket in before.buckets]))
-    assert moving <= allowed, f"{moving} buckets are on the move, and {allowed} may be"
+    splits = check_splits(before.buckets, records.buckets) if before.buckets else 0
+    check_room(before.buckets, records, splits)
+    check_floors(before, records)
+    assert records.census == Census(records.buckets), "what is the matter with which?"
+
+
+def check_floors(before: Moment, records: Records) -> None:
+    """What may be dropped is not taken back, and is the same for a half as for what it was split off from."""
+    for number, floor in before.floors.items():
+        assert records.holds.floor(number) >= floor, f"the floor of bucket {number} went back from {floor}"
+    half, known = len(records.buckets) // 2, len(before.buckets)
+    for number, bucket in enumerate(records.buckets):
+        if before.buckets and bucket.level and not (number < known and before.buckets[number].level):
+            was, floor = before.floors.get(number - half, 0), records.holds.floor(number)
+            assert floor == was, f"bucket {number} has the floor {floor}, and that of its parent was {was}"
+
+
+def check_splits(before: Sequence[Bucket], after: Sequence[Bucket]) -> int:
+    """Both halves begin with what there was: right after the split they are the same, but for who leads."""
+    levels = [bucket.level for bucket in before] + [0] * (len(after) - len(before))
+    split = [number for number, bucket in enumerate(after) if bucket.level != levels[number]]
+    half = len(after) // 2
+    firsts = [number for number in split if number < half]
+    assert split == firsts + [number + half for number in firsts], f"half of a split: {split}"
+    for number in firsts:
+        old, first, second = before[number], after[number], after[number + half]
+        what = f"bucket {number}: {old} was split into {first} and {second}"
+        assert first.level == second.level == 2 * old.level, what
+        assert first.epoch == second.epoch == first.born == second.born == first.opened + 1 > old.epoch, what
+        assert not first.newcomers and not first.goal, f"split on the move: {what}"
+        assert first.members == first.full, f"others than those who have everything: {what}"
+        assert second == replace(first, leader=second.leader, pinned=False), f"not alike: {what}"
+    return len(firsts)
+
+
+def check_room(before: Sequence[Bucket], records: Records, splits: int) -> None:
+    """Nothing is begun that there is no room for; what goes on goes on."""
+    was = [bucket.goal for bucket in before] + [()] * (len(records.buckets) - len(before))
+    begun = splits + sum([bucket.goal not in ((), goal) for bucket, goal in zip(records.buckets, was, strict=True)])
+    assert not begun or records.room >= 0, f"{-records.room} buckets too many are on the move, {begun} of them are new"
 
 
 def check_change(old: Bucket, new: Bucket, what: str) -> None:

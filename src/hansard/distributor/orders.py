@@ -11,10 +11,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from .command import Drain, Found, Move, Wish
+from .command import Double, Drain, Found, Move, Wish
 
 REMEMBERED: Final = 1000
 RUNNING_MAX: Final = 500
+
+Lasting = Found | Double | Drain | Move
+"""Wishes that are followed until they are done."""
 
 
 class Standing(StrEnum):
@@ -34,7 +37,7 @@ class Status(Struct, frozen=True, array_like=True):
 class Orders:
     def __init__(self, image: tuple[tuple[str, Status], ...] = ()) -> None:
         self._statuses: dict[str, Status] = {}
-        self._running: dict[str, Found | Drain | Move] = {}
+        self._running: dict[str, Lasting] = {}
         for id, status in image:
             self.note(id, status.wish, status.standing, status.remark)
 
@@ -48,14 +51,14 @@ class Orders:
         return self._statuses.get(id)
 
     @property
-    def running(self) -> Mapping[str, Found | Drain | Move]:
+    def running(self) -> Mapping[str, Lasting]:
         """In the order in which they came, as they are now."""
         return dict(self._running)
 
     def note(self, id: str, wish: Wish, standing: Standing, remark: str = "") -> None:
         self._statuses[id] = Status(wish, standing, remark)
         if standing is Standing.RUNNING:
-            assert isinstance(wish, Found | Drain | Move)
+            assert isinstance(wish, Lasting)
             self._running[id] = wish
         else:
             self._running.pop(id, None)

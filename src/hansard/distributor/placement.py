@@ -1,5 +1,7 @@
 """Where buckets are at first: each leader in its turn, and the others left and right of it in slot order, wrapping."""
 
+from collections.abc import Iterator
+
 from .arrangement import Arrangement, Row
 from .balance import settle
 from .member import Member
@@ -14,18 +16,24 @@ def fresh(count: int, slots: Slots, settings: Settings) -> list[tuple[Member, ..
     ring = Ring(slots)
     arrangement = Arrangement(ring)
     rows = [_row(ring, place, settings.replication) for place in ring.eligible]
-    for number in range(count):
-        arrangement.put(number, rows[number % len(rows)])
+    arrangement.rows = {number: rows[number % len(rows)] for number in range(count)}
+    arrangement.count()
     settle(arrangement)
-    return [ring.members(arrangement.rows[number]) for number in range(count)]
+    members = {row: ring.members(row) for row in dict.fromkeys(arrangement.rows.values())}
+    return [members[arrangement.rows[number]] for number in range(count)]
 
 
 def _row(ring: Ring, leader: int, copies: int) -> Row:
-    turn, places = ring.eligible.index(leader), len(ring.eligible)
-    near = [(turn + (step + 1) // 2 * (1 if step % 2 else -1)) % places for step in range(1, places)]
-    order = [ring.eligible[index] for index in near]
     row: Row = (leader,)
-    while len(row) < min(copies, places):
+    while len(row) < min(copies, len(ring.eligible)):
         taken = ring.zones_of(row)
-        row += (min([place for place in order if place not in row], key=lambda place: taken >> place & 1),)
+        apart = next((place for place in _around(ring, leader) if not taken >> place & 1), None)
+        row += (next(place for place in _around(ring, leader) if place not in row) if apart is None else apart,)
     return row
+
+
+def _around(ring: Ring, leader: int) -> Iterator[int]:
+    """The next to the right, the next to the left, the second to the right ..."""
+    turn, places = ring.eligible.index(leader), len(ring.eligible)
+    for step in range(1, places):
+        yield ring.eligible[(turn + (step + 1) // 2 * (1 if step % 2 else -1)) % places]

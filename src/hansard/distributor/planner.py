@@ -63,18 +63,19 @@ class _Planner:
         """Those of another shape."""
         self.recovering = False
         """What a departure has touched is not open again; until it is, nothing else is held up."""
+        self._moving: list[Bucket] = []
         self._look(buckets)
-        self._moving = [bucket for bucket in buckets if bucket.goal]
 
     def _look(self, buckets: Sequence[Bucket]) -> None:
         place_of, places, load = self.ring.of, self.ring.places, self._arrangement.load
         known: dict[tuple[Member, ...], Row] = {}  # many have the same copies
         rows, free, wanted, shape = self._arrangement.rows, self._free, self._wanted, self._settings.shape
         for number, bucket in enumerate(buckets):
-            leader, goal = bucket.leader, bucket.goal
+            leader, vacant = bucket.leader, bucket.vacant
             row: Row = ()
             if leader is not None:
-                copies = goal or (bucket.full if bucket.opened == bucket.epoch else bucket.members)
+                goal, opened = bucket.goal, bucket.opened == bucket.epoch
+                copies = goal or (bucket.full if opened else bucket.members)
                 row = known.get(copies, ())
                 if not row:
                     row = known[copies] = tuple([place_of[member] for member in copies])
@@ -82,17 +83,17 @@ class _Planner:
                     row = led_by(row, place_of[leader])
                 rows[number] = row
                 if goal:
-                    pass
-                elif bucket.opened == bucket.epoch and number not in self._ordered:
+                    self._moving.append(bucket)
+                elif not opened:
+                    self.recovering = True
+                elif number not in self._ordered:
                     free[number] = bucket
-                    if len(row) + len(bucket.vacant) != wanted and not bucket.pinned:
+                    if len(row) + len(vacant) != wanted and not bucket.pinned:
                         self._odd.append(number)
                     if bucket.shape is not shape:
                         self._outdated.append(number)
-                elif bucket.opened != bucket.epoch:
-                    self.recovering = True
-            if bucket.vacant:
-                missing = [places[slot] for slot in bucket.vacant if places[slot] not in row]
+            if vacant:
+                missing = [places[slot] for slot in vacant if places[slot] not in row]
                 for place in missing:
                     load[place] += 1
                 self._missing[number] = missing
@@ -206,7 +207,8 @@ class _Planner:
 
     def _whole(self) -> list[int]:
         """Those of them that miss nothing: where the others should be shows when somebody has the vacant place."""
-        return [number for number in self._loose() if number not in self._missing]
+        missing = self._missing
+        return [number for number, bucket in self._free.items() if not bucket.pinned and number not in missing]
 
     def spread(self) -> None:
         """Over as many zones as there are."""
@@ -214,7 +216,8 @@ class _Planner:
             return
         rows, zones = self._arrangement.rows, self.ring.zones
         narrow = {row: self.ring.spread(row) < min(len(row), zones) for row in dict.fromkeys(rows.values())}
-        for number in [number for number in self._whole() if narrow[rows[number]]][: self._room]:
+        numbers = self._whole() if any(narrow.values()) else []
+        for number in [number for number in numbers if narrow[rows[number]]][: self._room]:
             self._begin(number, self._exchanged_for_zone(rows[number]))
 
     def _exchanged_for_zone(self, row: Row) -> Row:
@@ -229,16 +232,19 @@ class _Planner:
         """Leads are looked at only when the copies are where they should be: moving those may be enough."""
         if not self._room or not self.ring.eligible:
             return
-        self._exchange(Memberships, self._arrangement.load, self._whole())
-        if not self.moves and not any(bucket.newcomers for bucket in self._moving):
-            self._exchange(Leads, self._arrangement.lead, self._loose())
+        if self._uneven(self._arrangement.load):
+            self._exchange(Memberships, self._whole())
+        newcomers = any(bucket.newcomers for bucket in self._moving)
+        if not self.moves and not newcomers and self._uneven(self._arrangement.lead):
+            self._exchange(Leads, self._loose())
 
-    def _exchange(self, kind: type[Exchanges], load: list[int], numbers: list[int]) -> None:
+    def _uneven(self, load: list[int]) -> bool:
+        loads = [load[place] for place in self.ring.eligible]
+        return max(loads) - min(loads) > 1
+
+    def _exchange(self, kind: type[Exchanges], numbers: list[int]) -> None:
         """Nothing goes over others as long as something is under way, because what cannot give now may give then; nor
         as long as somebody is missed: leads would go all around the ring, and back again when it comes."""
-        loads = [load[place] for place in self.ring.eligible]
-        if max(loads) - min(loads) <= 1:
-            return
         exchanges = kind(self._arrangement, numbers)
         while self._room:
             exchange = exchanges.next(far=not (self._moving or self.moves or self._missing))

@@ -1,4 +1,4 @@
-"""All that the distributor knows: the table of buckets, the places, the orders, the connections; and its image."""
+"""All that the distributor knows: the table of buckets, places, orders, connections, holds; and its image."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -7,11 +7,14 @@ import msgspec
 import xxhash
 from msgspec import Struct
 
-from .bucket import Bucket
+from .bucket import Bucket, State
+from .census import Census
 from .command import Found
 from .connections import Connections
 from .connections import Image as ConnectionsImage
-from .member import Member
+from .holds import Holds
+from .holds import Image as HoldsImage
+from .member import Member, Node
 from .orders import Orders, Status
 from .settings import Settings
 from .slots import Image as SlotsImage
@@ -30,6 +33,11 @@ class Image(Struct, frozen=True, array_like=True):
     slots: SlotsImage = SlotsImage()
     orders: tuple[tuple[str, Status], ...] = ()
     connections: ConnectionsImage = ConnectionsImage()
+    log: str = ""
+    importing: bool = False
+    ends: tuple[int, ...] = ()
+    retiring: tuple[Member, ...] = ()
+    holds: HoldsImage = HoldsImage()
 
 
 NOTHING: Final = Image()
@@ -42,6 +50,16 @@ class Thinned(Struct, frozen=True):
     copies: int
     """How many have all of it; none if it is lost."""
     wanted: int
+
+
+class Lost(Struct, frozen=True):
+    """A bucket that nobody has who is there."""
+
+    bucket: int
+    opened: int
+    """The epoch in which, or after which, a copy must have counted to bring it back."""
+    nodes: tuple[Node, ...]
+    """Who had everything when it was lost."""
 
 
 class Records:
@@ -59,9 +77,19 @@ class Records:
         """The order to found, until there are enough participants."""
         self.paused = image.paused
         self.buckets: list[Bucket] = list(image.buckets)
+        self.census = Census(self.buckets)
         self.slots = Slots(image.slots)
         self.orders = Orders(image.orders)
         self.connections = Connections(image.connections)
+        self.holds = Holds(image.holds)
+        self.log = image.log
+        """Its id; empty until it is founded."""
+        self.importing = image.importing
+        """Nothing opens before all of it is there."""
+        self.ends = image.ends
+        """Where the log of each bucket ended that was imported; empty if it was not, or still is."""
+        self.retiring: dict[Member, None] = dict.fromkeys(image.retiring)
+        """Who is about to stop, and leads nothing that others can lead."""
         self._changed = False
 
     def image(self) -> bytes:
@@ -75,6 +103,11 @@ class Records:
             self.slots.image(),
             self.orders.image(),
             self.connections.image(),
+            self.log,
+            self.importing,
+            self.ends,
+            tuple(self.retiring),
+            self.holds.image(),
         )
         return msgspec.msgpack.encode(image) if image != NOTHING else b""
 
@@ -93,14 +126,25 @@ class Records:
     def put(self, number: int, bucket: Bucket) -> None:
         if bucket is not self.buckets[number] and bucket != self.buckets[number]:
             self.buckets[number] = bucket
+            self.census.note(number, bucket)
             self.touched[number] = None
             self._changed = True
 
-    def make(self, count: int) -> None:
+    def make(self, founding: Found) -> None:
         """The first buckets, without anything."""
         assert not self.buckets
-        self.buckets = [Bucket() for _ in range(count)]
-        self.touched.update(dict.fromkeys(range(count)))
+        self.log, self.importing = founding.log, founding.importing
+        self._add([Bucket(level=founding.buckets)] * founding.buckets)
+
+    def extend(self) -> None:
+        """To twice as many. They are idle until they are split off."""
+        self._add([Bucket()] * len(self.buckets))
+
+    def _add(self, buckets: list[Bucket]) -> None:
+        count = len(self.buckets)
+        self.buckets += buckets
+        self.census = Census(self.buckets)
+        self.touched.update(dict.fromkeys(range(count, len(self.buckets))))
         self._changed = True
 
     def count_version(self) -> None:
@@ -116,8 +160,43 @@ class Records:
 
     @property
     def room(self) -> int:
-        """How many more may be on the move."""
-        return self.settings.moves_max - sum([1 for bucket in self.buckets if bucket.goal])
+        """How many more may be on the move, or split: two halves count as one."""
+        return self.settings.moves_max - len(self.census.moving) - self._splits
+
+    @property
+    def _splits(self) -> int:
+        """How many are under way."""
+        half, led = len(self.buckets) // 2, [n for n in self.census.splitting if self.buckets[n].leader is not None]
+        return len(dict.fromkeys([number % half for number in led]))
+
+    @property
+    def doubling(self) -> bool:
+        """There is something to split, or a split is under way. What waits for a lost bucket waits for nobody else."""
+        return self._splits > 0 or any(self.buckets[number].leader is not None for number in self.whole)
+
+    @property
+    def whole(self) -> list[int]:
+        """Those that are still to be split."""
+        half = len(self.buckets) // 2
+        return sorted([number - half for number in self.census.idle])
+
+    def precious(self, number: int) -> bool:
+        """There may be something in it that must not be lost: it has opened, or was imported."""
+        bucket = self.buckets[number]
+        return bucket.opened > 0 or (bucket.epoch > 0 and (self.importing or any(self.ends[number : number + 1])))
+
+    @property
+    def connecting(self) -> bool:
+        """Whether connection numbers are given out: not before it is known which are an imported log's."""
+        return bool(self.buckets) and not self.importing
+
+    def home(self, hash: int) -> int:
+        """The bucket of a key, by its hash: as long as that one is idle it is in the one that will be split."""
+        mask = len(self.buckets) - 1
+        while self.buckets[hash & mask].level == 0:
+            assert mask > 0, "nobody has it"
+            mask >>= 1
+        return hash & mask
 
     def has_buckets(self, member: Member) -> bool:
         return any(has(bucket, member) for bucket in self.buckets)
@@ -126,8 +205,13 @@ class Records:
         wanted = self.wanted
         for number, bucket in enumerate(self.buckets):
             copies = 0 if bucket.leader is None else len(bucket.kept)
-            if copies < wanted and not bucket.pinned:
+            if copies < wanted and not bucket.pinned and bucket.level:
                 yield Thinned(number, copies, wanted)
+
+    def lost(self) -> Iterator[Lost]:
+        for number, bucket in enumerate(self.buckets):
+            if bucket.state is State.LOST and self.precious(number):
+                yield Lost(number, bucket.opened, tuple([member.node for member in bucket.full]))
 
 
 def has(bucket: Bucket, member: Member) -> bool:

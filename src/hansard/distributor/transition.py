@@ -2,6 +2,7 @@
 
     steady --moved--> expanding --expanded--> switching --opened--> steady
                   `---------------------------^                        (if nobody new comes)
+           --split--> switching, and another one beside it --opened--> steady
 
 A departure is acted on at once. Before the newcomers count the bucket falls back to the members that it had; from then
 on it falls forward to those that the move leads to. Both are the same rule: what is appointed is kept, less the
@@ -21,7 +22,8 @@ def placed(bucket: Bucket, members: tuple[Member, ...], shape: Shape) -> Bucket:
     """The first government, or another one before any has opened. There is nothing in the bucket, so everybody has all
     of it."""
     assert bucket.opened == 0
-    return Bucket(epoch=bucket.epoch + 1, leader=members[0], members=members, full=members, shape=shape)
+    epoch, level = bucket.epoch + 1, bucket.level
+    return Bucket(epoch=epoch, leader=members[0], members=members, full=members, shape=shape, level=level)
 
 
 def appointed(
@@ -65,10 +67,36 @@ def expanded(bucket: Bucket, epoch: int) -> Bucket:
     return appointed(grown, goal[0], goal, (), goal)
 
 
+def split(parent: Bucket, number: int, level: int, leader: Member) -> tuple[Bucket, Bucket]:
+    """Two halves, with the same members, who have everything of both; the second one under a leader of its own. Whoever
+    follows the new government of either has made two copies of its one before, so nothing is acknowledged any more in
+    the old one's epoch, and until a half has opened each unsplit copy is as good as one of its own."""
+    assert parent.state is State.STEADY and parent.leader is not None and leader in parent.full
+    assert number < parent.level and level == 2 * parent.level
+    first = appointed(replace(parent, level=level, born=parent.epoch + 1), parent.leader, parent.full)
+    return first, replace(first, leader=leader, pinned=False)
+
+
+def raised(bucket: Bucket, epoch: int) -> Bucket:
+    """The same government, above an epoch that somebody's disk knows and the log does not: it was made anew from an
+    older copy. Who has promised to follow that one hears nobody else."""
+    assert epoch > bucket.epoch
+    if bucket.leader is None:
+        return replace(bucket, epoch=epoch)
+    newcomers = bucket.newcomers if bucket.state is State.EXPANDING else ()
+    return appointed(replace(bucket, epoch=epoch), bucket.leader, bucket.kept, newcomers, bucket.goal)
+
+
 def recalled(bucket: Bucket) -> Bucket:
     """The newcomers are not wanted any more, or do not get on. Before they count that is as if they had departed."""
     assert bucket.state is State.EXPANDING and bucket.leader is not None
     return appointed(bucket, bucket.leader, bucket.kept)
+
+
+def handed_over(bucket: Bucket, member: Member, heir: Member) -> Bucket:
+    """Somebody who is about to stop leads no more, and no move leads to it: it is as if that were dropped, or done."""
+    assert heir in bucket.kept and heir != member and bucket.leader is not None
+    return appointed(bucket, heir if bucket.leader == member else bucket.leader, bucket.kept)
 
 
 def departed(bucket: Bucket, gone: Member, slot: int | None, living: Container[Member]) -> Bucket:

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from . import transition
 from .bucket import State
-from .command import Configure, Drain, Found, Move, Order, Pause, Release, Resume, Undrain, Wish
+from .command import Configure, Double, Drain, Finish, Found, Move, Order, Pause, Release, Resume, Undrain, Wish
 from .member import Member
-from .orders import RUNNING_MAX, Standing
+from .orders import RUNNING_MAX, Lasting, Standing
 from .records import Records, has
 from .settings import BUCKETS_MAX, REPLICATION_MAX
 
@@ -18,7 +18,7 @@ RELEASED: Final = "the bucket was released"
 def take(records: Records, order: Order) -> None:
     """A new one."""
     wish = order.wish
-    lasting = isinstance(wish, Found | Drain | Move)
+    lasting = isinstance(wish, Lasting)
     if lasting and len(records.orders.running) >= RUNNING_MAX:
         remark = f"{RUNNING_MAX} orders are running already"
     else:
@@ -35,6 +35,10 @@ def _begin(records: Records, order: Order) -> str:
     match wish:
         case Found():
             return _found(records, wish)
+        case Double():
+            return _double(records, wish)
+        case Finish():
+            return _finish(records, wish)
         case Drain():
             return _drain(records, wish)
         case Undrain():
@@ -65,6 +69,30 @@ def _found(records: Records, found: Found) -> str:
     return ""
 
 
+def _double(records: Records, double: Double) -> str:
+    count = len(records.buckets)
+    if not count:
+        return "this cluster has no buckets yet"
+    if double.to.bit_count() != 1 or not count < double.to <= BUCKETS_MAX:
+        return f"the number of buckets must be a power of two above {count} and up to {BUCKETS_MAX}, not {double.to}"
+    if records.importing:
+        return "this cluster is being imported"
+    if any(isinstance(wish, Double) for wish in records.orders.running.values()):
+        return "the buckets are being doubled already"
+    return ""
+
+
+def _finish(records: Records, finish: Finish) -> str:
+    if not records.importing:
+        return "this cluster is not being imported"
+    if len(finish.ends) != len(records.buckets):
+        return f"there are {len(records.buckets)} buckets, and where they end is said of {len(finish.ends)}"
+    records.connections.begin_at(finish.connections)
+    records.importing, records.ends = False, finish.ends
+    records.touched.update(dict.fromkeys(range(len(records.buckets))))  # whoever runs them has waited for it
+    return ""
+
+
 def _drain(records: Records, drain: Drain) -> str:
     if records.slots.member(drain.node) is None and not any(slot.node == drain.node for slot in records.slots):
         return f"there is no participant {drain.node}"
@@ -82,9 +110,15 @@ def _undrain(records: Records, undrain: Undrain) -> str:
     return ""
 
 
+def _absent(records: Records, number: int) -> str:
+    if not 0 <= number < len(records.buckets):
+        return f"there is no bucket {number}"
+    return "" if records.buckets[number].level else f"bucket {number} is not split off yet"
+
+
 def _refusal(records: Records, move: Move) -> str:
-    if not 0 <= move.bucket < len(records.buckets):
-        return f"there is no bucket {move.bucket}"
+    if absent := _absent(records, move.bucket):
+        return absent
     if not 1 <= len(move.nodes) <= REPLICATION_MAX or len(set(move.nodes)) < len(move.nodes):
         return f"a bucket moves to 1 to {REPLICATION_MAX} participants, each named once"
     for node in move.nodes:
@@ -98,8 +132,8 @@ def _refusal(records: Records, move: Move) -> str:
 
 
 def _release(records: Records, number: int) -> str:
-    if not 0 <= number < len(records.buckets):
-        return f"there is no bucket {number}"
+    if absent := _absent(records, number):
+        return absent
     for id, wish in records.orders.running.items():
         if isinstance(wish, Move) and wish.bucket == number:
             records.orders.note(id, wish, Standing.DROPPED, RELEASED)
@@ -136,6 +170,8 @@ def follow(records: Records) -> None:
                     records.orders.note(id, wish, Standing.DONE)
                 elif records.founding != wish:
                     records.orders.note(id, wish, Standing.DROPPED, "another order to found came")
+            case Double():
+                _follow_double(records, id, wish)
             case Drain():
                 _follow_drain(records, id, wish)
             case Move():
@@ -145,6 +181,16 @@ def follow(records: Records) -> None:
                     room -= _follow_move(records, id, wish, room)
             case _:
                 assert_never(wish)
+
+
+def _follow_double(records: Records, id: str, double: Double) -> None:
+    """One doubling after the other: there is never more than one split between a bucket and any copy that it needs."""
+    if records.census.idle or records.census.splitting:
+        return
+    if len(records.buckets) < double.to:
+        records.extend()
+    else:
+        records.orders.note(id, double, Standing.DONE)
 
 
 def _follow_drain(records: Records, id: str, drain: Drain) -> None:
@@ -166,7 +212,9 @@ def _follow_move(records: Records, id: str, move: Move, room: int) -> bool:
     bucket = records.buckets[move.bucket]
     goal = _goal(records, move)
     if goal is None or bucket.state is State.LOST:
-        records.orders.note(id, move, Standing.DROPPED, "a participant has departed, or is being drained")
+        records.orders.note(
+            id, move, Standing.DROPPED, "a participant has departed, is about to stop, or is being drained"
+        )
     elif bucket.state is State.EXPANDING and bucket.goal != goal:
         records.put(move.bucket, transition.recalled(bucket))
     elif bucket.state is State.STEADY:
@@ -188,7 +236,7 @@ def _goal(records: Records, move: Move) -> tuple[Member, ...] | None:
     found = []
     for node in move.nodes:
         member = records.slots.member(node)
-        if member is None or node in records.slots.drained:
+        if member is None or node in records.slots.drained or member in records.retiring:
             return None
         found.append(member)
     return tuple(found)
@@ -198,8 +246,12 @@ def remaining(records: Records, wish: Wish) -> int:
     """How many buckets are not yet as an operator wants them. Also for wishes that are granted at once, and take their
     time all the same."""
     match wish:
-        case Found() | Release() | Pause():
+        case Found() | Finish() | Release() | Pause():
             return 0 if records.founding is None else records.founding.buckets
+        case Double():
+            there = records.buckets[: wish.to]
+            undone = [bucket.level == 0 or (bucket.splitting and bucket.level <= wish.to) for bucket in there]
+            return wish.to - len(there) + sum(undone)
         case Drain():
             member = records.slots.member(wish.node)
             return sum([member is not None and has(bucket, member) for bucket in records.buckets])
@@ -210,6 +262,7 @@ def remaining(records: Records, wish: Wish) -> int:
             return sum([bool(bucket.goal) for bucket in records.buckets])
         case Configure():
             wanted, shape = records.wanted, records.settings.shape
-            return sum([len(bucket.copies) != wanted or bucket.shape is not shape for bucket in records.buckets])
+            there = [bucket for bucket in records.buckets if bucket.level]
+            return sum([len(bucket.copies) != wanted or bucket.shape is not shape for bucket in there])
         case _:
             assert_never(wish)

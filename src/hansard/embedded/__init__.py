@@ -1,21 +1,24 @@
 """The log in one process: `hansard.open(path)` gives a `Log`, which appends, reads and follows, from any thread.
 
 A directory holds one log, of one bucket. Each append is on disk when it returns; appends of several threads share their
-syncs (commit.py). A thread in the background files the journal into segments. Imports: batch, storage.
+syncs (commit.py). A thread in the background files the journal into segments. Applications run on it as they do on a
+cluster's buckets (attached.py). Imports: application, batch, bookmark, storage.
 """
 
-from .bookmark import Bookmark
+from hansard.bookmark import BadPlace, Bookmark, LogError, WrongLog
+
+from .attached import Attached
 from .changes import NewChange, checked
 from .errors import (
     AheadOfLog,
-    BadPlace,
+    AlreadyAttached,
+    ApplicationFailed,
     LogClosed,
-    LogError,
     LogInUse,
     OtherProcess,
     PartlyAppended,
     Unsettled,
-    WrongLog,
+    UsedFromInside,
 )
 from .info import HoldInfo, Info
 from .interrupts import HeldInterrupts
@@ -26,6 +29,9 @@ from .receipts import Receipt, Receipts
 
 __all__ = [
     "AheadOfLog",
+    "AlreadyAttached",
+    "ApplicationFailed",
+    "Attached",
     "BadPlace",
     "Bookmark",
     "HeldInterrupts",
@@ -42,6 +48,7 @@ __all__ = [
     "Receipt",
     "Receipts",
     "Unsettled",
+    "UsedFromInside",
     "WrongLog",
     "checked",
     "open",

@@ -10,19 +10,20 @@ caller commits; if nobody does and the queue is not empty, its first ticket has 
 
 import copy
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Final, NamedTuple
 
 from hansard.batch import Batch, BatchError, Flag, build
 from hansard.batch.errors import BadInput
+from hansard.bookmark import LogError
 from hansard.storage.errors import OutOfOrder, StorageError
 from hansard.storage.store import Store
 
 from .changes import CheckedChange
-from .errors import LogError, Unsettled
+from .errors import Unsettled, UsedFromInside
 from .interrupts import HeldInterrupts
 from .places import BUCKET
 from .receipts import Receipts, Run
@@ -40,13 +41,20 @@ Failure = StorageError | BatchError | LogError
 Answer = Receipts | Failure
 
 
+Watch = Callable[[int], bytes | None]
+"""Asked by the one who commits, after the group was handed on and before anyone is answered: what came of the change at
+this offset?"""
+
+
 class Ticket:
     """One caller's submission and the way back to it. None in `mail` says that it is this caller's turn to commit."""
 
-    __slots__ = ("answer", "content", "mail")
+    __slots__ = ("answer", "content", "mail", "result", "watch")
 
-    def __init__(self, content: CheckedChange | Batch) -> None:
+    def __init__(self, content: CheckedChange | Batch, watch: Watch | None = None) -> None:
         self.content = content
+        self.watch = watch
+        self.result: bytes | None = None
         self.mail: SimpleQueue[Answer | None] = SimpleQueue()
         self.answer: Answer | None = None
 
@@ -82,14 +90,16 @@ class Placement(NamedTuple):
 
 
 class Committer:
-    def __init__(self, store: Store, clock_ns: Callable[[], int], after: Callable[[int], None]) -> None:
-        """`after` is called with the log's new end when a group is stored."""
+    def __init__(self, store: Store, clock_ns: Callable[[], int], after: Callable[[Sequence[Batch]], None]) -> None:
+        """`after` is called with a group when it is stored, before anyone is answered."""
         self._store = store
         self._clock_ns = clock_ns
         self._after = after
         self._lock = Lock()
         self._queue: deque[Ticket] = deque()
         self._committing = False
+        self._handing_on = 0
+        """The thread that tells others of a group which it has committed: it cannot commit another one meanwhile."""
         self._broken: Unsettled | None = None
         """Set when a commit was cut short: what is on disk may be more than what is known here."""
         log = store.log(BUCKET)
@@ -97,7 +107,17 @@ class Committer:
 
     def submit(self, content: CheckedChange | Batch, hold: HeldInterrupts) -> Receipts:
         """Returns when it is on disk. `hold` is the caller's: Ctrl-C gets through while it waits, and only then."""
-        ticket = Ticket(content)
+        return self._submit(Ticket(content), hold)
+
+    def submit_watched(self, change: CheckedChange, hold: HeldInterrupts, watch: Watch) -> bytes | None:
+        """The same for one change, and what came of it."""
+        ticket = Ticket(change, watch)
+        self._submit(ticket, hold)
+        return ticket.result
+
+    def _submit(self, ticket: Ticket, hold: HeldInterrupts) -> Receipts:
+        if self._handing_on == get_ident():
+            raise UsedFromInside("")
         with self._lock:
             self._queue.append(ticket)
         try:
@@ -192,11 +212,17 @@ class Committer:
     def _grow(self, placements: list[Placement]) -> None:
         header = placements[-1].batch.header
         self._end, self._timestamp = header.end_offset, header.last_timestamp
-        self._after(self._end)
+        self._handing_on = get_ident()
+        try:
+            self._after([placement.batch for placement in placements])
+        finally:
+            self._handing_on = 0
         for tickets, batch in placements:
             base, timestamp = batch.header.base_offset, batch.header.first_timestamp
             if isinstance(tickets[0].content, CheckedChange):
                 for place, ticket in enumerate(tickets):
+                    if ticket.watch is not None:
+                        ticket.result = ticket.watch(base + place)
                     ticket.settle(Receipts([Run(base + place, 1, timestamp)]))
             else:
                 times = tuple(batch.timestamps.tolist()) if batch.header.flags & Flag.TIMESTAMPS else None

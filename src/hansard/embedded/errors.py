@@ -7,9 +7,11 @@
     ├── CloseFromInside  a signal handler or callback closed the log that its own thread is using
     ├── Unsettled        a commit was cut short: open the log again, and look what is there
     ├── PartlyAppended   go on after `receipts`; the cause says what went wrong
-    ├── WrongLog         the bookmark is of another log
     ├── AheadOfLog       the bookmark points past the end: this is an older copy of its log
-    └── BadPlace         (a ValueError) no bookmark, offset or time can be made of it
+    ├── AlreadyAttached  an application of that name runs on this log: use that one
+    ├── ApplicationFailed  an application has raised: mend it, and open the log again
+    ├── UsedFromInside   an application used the log that it was being given a change of
+    └── WrongLog, BadPlace, ...    (in hansard.bookmark) the place is none of this log
 
 `StorageError` (DiskFull, Trimmed, Corrupt, ...) and `BatchError` (LimitExceeded, BadInput) pass through unchanged.
 """
@@ -17,14 +19,11 @@
 import os
 from typing import TYPE_CHECKING
 
+from hansard.bookmark import LogError
 from hansard.storage.errors import DirectoryLocked
 
 if TYPE_CHECKING:
     from .receipts import Receipts
-
-
-class LogError(Exception):
-    """Any failure of the embedded log that is not storage's or a batch's."""
 
 
 class LogClosed(LogError):
@@ -99,18 +98,6 @@ class PartlyAppended(LogError):
         )
 
 
-class WrongLog(LogError):
-    def __init__(self, bookmarked: str, actual: str) -> None:
-        super().__init__(bookmarked, actual)
-        self.bookmarked, self.actual = bookmarked, actual
-
-    def __str__(self) -> str:
-        return (
-            f"the bookmark is of the log {self.bookmarked}, and this is {self.actual}; "
-            "use it with the log that it was made from, or start from a time"
-        )
-
-
 class AheadOfLog(LogError):
     def __init__(self, bookmarked: int, end: int) -> None:
         super().__init__(bookmarked, end)
@@ -123,9 +110,36 @@ class AheadOfLog(LogError):
         )
 
 
-class BadPlace(LogError, ValueError):
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
+class AlreadyAttached(LogError):
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        return f"an application {self.args[0]!r} is attached to this log already; use what attach() returned then"
+
+
+class UsedFromInside(LogError):
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+
+    def __str__(self) -> str:
+        what = f"the application {self.args[0]!r}" if self.args[0] else "an application"
+        return (
+            f"{what} used its log while it was being given a change, and would wait for itself: what it does may "
+            "depend on that change and its own state only; append from where the result of an update is returned"
+        )
+
+
+class ApplicationFailed(LogError):
+    """Its cause is what the application has raised."""
+
+    def __init__(self, name: str, problem: str, where: str) -> None:
+        super().__init__(name, problem, where)
+        self.name = name
+
+    def __str__(self) -> str:
+        name, problem, where = self.args
+        return (
+            f"the application {name!r} raised {problem} {where}, and is given no more; the log goes on, and what was "
+            "appended is stored. Mend the application, and open the log again"
+        )

@@ -10,8 +10,10 @@ from typing import Self
 
 import pyarrow as pa
 
+from hansard.application import Application
 from hansard.batch import SCHEMA, Batch, BatchError, Change, Text, build, to_arrow
 from hansard.batch.errors import BadInput
+from hansard.bookmark import Bookmark, LogError
 from hansard.storage.errors import Corrupt, ReadOnly, StorageError
 from hansard.storage.filer import Filer
 from hansard.storage.manifest import Hold
@@ -20,11 +22,11 @@ from hansard.storage.retention import Retention
 from hansard.storage.scrub import Report, scrub, total_bytes
 from hansard.storage.store import Store
 
-from .bookmark import Bookmark
-from .changes import Changes, batches_of, batches_of_arrow, checked
-from .commit import Committer
+from .attached import Applications, Attached
+from .changes import Changes, CheckedChange, batches_of, batches_of_arrow, checked
+from .commit import Committer, Watch
 from .door import Door
-from .errors import LogClosed, LogError, PartlyAppended
+from .errors import LogClosed, PartlyAppended
 from .growth import Growth
 from .info import Info, info_of
 from .interrupts import HeldInterrupts
@@ -56,6 +58,7 @@ class Log:
         self._clock_ns = clock_ns
         self._door = Door(lambda: LogClosed(path))
         self._growth = Growth(store.bounds(BUCKET)[1])
+        self._applications = Applications(store)
         self._committer = Committer(store, clock_ns, self._grown)
         self._filer = None if self.is_read_only else Filer(store)
         self._closing = Lock()
@@ -90,6 +93,7 @@ class Log:
             self._is_closed = True
             self._growth.finish()
             if self._filer is not None:
+                self._applications.checkpoint(at_all=True)
                 self._filer.stop()
             self._store.close()
 
@@ -145,11 +149,23 @@ class Log:
                 raise ReadOnly
             self._filer.check()
             yield hold
+            self._applications.checkpoint()
 
-    def _grown(self, end: int) -> None:
-        self._growth.announce(end)
+    def _grown(self, batches: Sequence[Batch]) -> None:
+        self._applications.take(batches)
+        self._growth.announce(batches[-1].header.end_offset)
         assert self._filer is not None
         self._filer.look()
+
+    def attach(self, application: Application) -> Attached:
+        """Run an application on this log: it is given what is there, from its last checkpoint on, and then whatever is
+        appended, by anybody. It is this log's from now on, and detached when the log is closed."""
+        with self._door.visit() as hold:
+            return self._applications.attach(application, self._door.visit, self._update, hold)
+
+    def _update(self, change: CheckedChange, watch: Watch) -> bytes | None:
+        with self._writing() as hold:
+            return self._committer.submit_watched(change, hold, watch)
 
     # Reading.
 
@@ -310,6 +326,7 @@ class Log:
         """
         age_us = None if max_age is None else max_age // timedelta(microseconds=1)
         with self._writing():
+            self._applications.checkpoint(at_all=True)  # or else what they have seen would be held
             self._store.retain({BUCKET: Retention(age_us, max_bytes, max_changes)}, self._now())
 
     def hold(self, name: str, bookmark: Place, *, expires: timedelta | datetime) -> None:

@@ -2,11 +2,11 @@
 
 from datetime import datetime, timedelta
 
+from hansard.bookmark import PREFIX, BadPlace, Bookmark
 from hansard.storage.errors import Trimmed
 from hansard.storage.store import Store
 
-from .bookmark import PREFIX, Bookmark
-from .errors import AheadOfLog, BadPlace, WrongLog
+from .errors import AheadOfLog
 from .receipts import EPOCH
 
 BUCKET = 0
@@ -51,9 +51,7 @@ def offset_of(store: Store, place: Place) -> int:
     """The offset of the first change at or after a place. It may be one that is not retained, or not there yet."""
     place = parsed(place)
     if isinstance(place, Bookmark):
-        if place.log_id != store.identity.log_id:
-            raise WrongLog(place.log_id, store.identity.log_id)
-        offset, end = place.offsets.get(BUCKET, 0), store.bounds(BUCKET)[1]
+        offset, end = place.resolve(store.identity.log_id, (BUCKET,))[BUCKET], store.bounds(BUCKET)[1]
         if offset > end:
             raise AheadOfLog(offset, end)
         return offset

@@ -8,12 +8,12 @@ import numpy as np
 
 from hansard.batch import Batch, Change, Text, key_hash, key_mask, select, tag_name
 from hansard.batch.errors import BadInput
+from hansard.bookmark import Bookmark
 from hansard.storage.errors import Corrupt
 from hansard.storage.reading import Page as StoredPage
 from hansard.storage.reading import Query
 from hansard.storage.store import Store
 
-from .bookmark import Bookmark
 from .places import BUCKET, Place, first_offset, offset_of
 
 Match = Literal["any", "all"]

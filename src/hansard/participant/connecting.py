@@ -12,6 +12,7 @@ from .here import Here
 
 WAITING_MAX: Final = 20_000
 SESSION_BITS: Final = 32
+NUMBERS: Final = (1 << 62) - 1
 """Of the number of a grant; what is above them says which process asks."""
 NAMES_AT_ONCE: Final = 500
 RENEWALS: Final = 8
@@ -21,8 +22,9 @@ RENEWALS: Final = 8
 class Connecting:
     def __init__(self, here: Here) -> None:
         self._here = here
-        self._grant = here.process.session << SESSION_BITS
-        """The number of the last grant that we have asked for."""
+        self._grant = (here.process.life ^ here.process.session << SESSION_BITS) & NUMBERS
+        """The number of the last grant that we have asked for. The table may still have one of a former life of this
+        node, in which sessions had the same numbers."""
         self._granting = False
         self._asked_us = 0
         self._next = self._end = 0
@@ -38,6 +40,11 @@ class Connecting:
         """Of those who wait."""
         self._wall_us = 0
         """The cluster's time; 0 if it is not known."""
+
+    @property
+    def busy(self) -> bool:
+        """Somebody waits for a number, or a name is to be proposed."""
+        return bool(self._waiting or self._wanted)
 
     def connect(self, connect: Connect) -> None:
         length = len(connect.name.encode(errors="surrogatepass"))
@@ -73,10 +80,13 @@ class Connecting:
 
     def wanted(self, wall_us: int) -> list[Grant | Names]:
         """Give out what is there; what else it takes is to be proposed. Names have to wait while nobody knows what time
-        it is (0): a wrong one would make others expire."""
+        it is (0): a wrong one would make others expire. Everybody waits while the log is imported, which has numbers of
+        its own."""
         here = self._here
         self._wall_us = wall_us
         wished: list[Grant | Names] = []
+        if not here.distributor.connecting:
+            return wished
         if self._waiting:
             self._give_out()
             if self._waiting and not self._granting:

@@ -1,16 +1,18 @@
 """What a participant wants done, in the order in which it is listed.
 
 `Persist` takes effect later: its writes are done in order, together with those of other parts, and `Persisted` says
-when they are synced. `Load` and `Drop` are done after all earlier writes of the bucket; `Loaded` comes when these are
-synced. Everything else may be done at once.
+when they are synced. `Load`, `Fork` and `Drop` are done after all earlier writes of the bucket; `Loaded` comes when
+these are synced. Everything else may be done at once.
 """
 
 from typing import Final
 
 from msgspec import Struct
 
+from hansard.batch import Batch
 from hansard.consensus import effect as atomic
 from hansard.distributor.orders import Status
+from hansard.distributor.records import Lost
 from hansard.phaser import effect as phaser
 from hansard.phaser.government import NodeId, Term
 from hansard.phaser.outcome import Outcome, Refusal
@@ -42,10 +44,51 @@ class Load(Struct, frozen=True, gc=False):
     """To be sent back: what was read for an earlier one may not be true any more."""
 
 
+class Fork(Struct, frozen=True, gc=False):
+    """A bucket that is not here yet becomes all that another one is on this disk, as it was written before this. It is
+    there or not; and it is on disk when anything is that was written after it."""
+
+    parent: int
+    child: int
+
+
 class Drop(Struct, frozen=True, gc=False):
     """Nothing of this bucket is needed here any more."""
 
     bucket: int
+    damaged: bool = False
+    """It is given up because it is damaged: what was to be written to it before does not matter either."""
+
+
+class Excerpt(Struct, frozen=True, gc=False):
+    """Read batches as they are stored, for another participant whose copy is damaged; answered by `Excerpted`."""
+
+    to: str
+    bucket: int
+    number: int
+    """The asker's."""
+    first: int
+    end: int
+    bytes_max: int
+
+
+class Mend(Struct, frozen=True, gc=False):
+    """Write these batches over what is damaged; answered by `Mended`."""
+
+    bucket: int
+    number: int
+    batches: tuple[Batch, ...]
+    node: str
+    """Whose they are."""
+
+
+class GivenUp(Struct, frozen=True, gc=False):
+    """The copies of these buckets cannot be mended, and are to be fetched anew; none, if all is well. Where nobody else
+    has a bucket, its copy stays as it is, and what is damaged in it is not served."""
+
+    buckets: tuple[int, ...]
+    alone: tuple[int, ...]
+    """Of these, those that nobody else has."""
 
 
 class Fetch(Struct, frozen=True, gc=False):
@@ -79,6 +122,8 @@ class ReadAt(Struct, frozen=True, gc=False):
     address: str
     committed: int | None
     """Everything before this offset may be shown; None if that node says it itself."""
+    answer: bytes | None = None
+    """An application's, if it was asked."""
 
 
 class AnswerRead(Struct, frozen=True, gc=False):
@@ -101,6 +146,16 @@ class AnswerCommand(Struct, frozen=True, gc=False):
     status: Status | None
 
 
+class AnswerHold(Struct, frozen=True, gc=False):
+    """A hold is in the log, or let go of."""
+
+    id: int
+    refusal: str
+    """Why not; empty if it is."""
+    expires_us: int = 0
+    """By the cluster's time."""
+
+
 class Pressure(Struct, frozen=True, gc=False):
     """Whether those who submit to this bucket should hold back."""
 
@@ -114,8 +169,24 @@ class Thinned(Struct, frozen=True, gc=False):
     buckets: tuple[int, ...]
 
 
+class Bereft(Struct, frozen=True, gc=False):
+    """These buckets are lost, from now on, each with who could bring it back; none, if all is well."""
+
+    lost: tuple[Lost, ...]
+
+
+class Retired(Struct, frozen=True, gc=False):
+    """All that others can lead they lead: this participant may stop. By the log it is one still."""
+
+    leave: bool
+    """It should depart first: others have what it has, and need not wait until it is missed."""
+
+
 Notice = (
     Thinned
+    | Bereft
+    | Retired
+    | GivenUp
     | atomic.Led
     | atomic.Left
     | atomic.Strange
@@ -135,8 +206,12 @@ Effect = (
     | AnswerRead
     | AnswerConnect
     | AnswerCommand
+    | AnswerHold
     | Pressure
     | Load
+    | Fork
     | Drop
+    | Excerpt
+    | Mend
     | Notice
 )

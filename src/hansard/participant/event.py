@@ -1,13 +1,15 @@
 """What happens to a participant."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from hansard.batch import Batch
 from hansard.distributor.command import Order
-from hansard.phaser.event import Continues
+from hansard.distributor.settings import Keep
+from hansard.phaser.event import Continues, Question
 from hansard.phaser.government import NodeId, Term
+from hansard.phaser.lineage import Run
 from hansard.phaser.recovered import Recovered
 
 from .message import Message
@@ -58,14 +60,70 @@ class Trimmed(Struct, frozen=True, gc=False):
     start: int
 
 
+class Damaged(Struct, frozen=True, gc=False):
+    """Something of a bucket on this disk cannot be read as it was written."""
+
+    bucket: int
+    number: int
+    """Of the damage; never used for another one in this process."""
+    first: int | None
+    """The offsets that are lost by it, from `first` up to, not including, `end`; None where that is not known."""
+    end: int | None
+    length: int | None
+    """How many bytes of stored batches these were; None where that is not known."""
+    generation: int = 0
+    """Of the `Load` that has come to nothing by it, if one has."""
+    runs: tuple[Run, ...] = ()
+    """Which term wrote which part of the log, as the note of a copy has it that is not loaded."""
+
+
+class Mended(Struct, frozen=True, gc=False):
+    """What `Mend` has come to."""
+
+    bucket: int
+    number: int
+    fits: bool
+    """What is there now is what was written; or else the damage is as it was."""
+
+
+class Excerpted(Struct, frozen=True, gc=False):
+    """What our disk has for another participant, as far as it can be read."""
+
+    to: str
+    bucket: int
+    number: int
+    first: int
+    batches: Sequence[Batch]
+
+
+class Hindered(Struct, frozen=True, gc=False):
+    """Our disk takes nothing for now, for this reason; empty: it does again."""
+
+    reason: str
+
+
 class Submit(Struct, frozen=True, gc=False):
     id: int
     bucket: int
     batch: Batch
     deadline_us: int
     buckets: int
-    """How many there were when it was cut."""
+    """The level for which it was cut: all its keys live in this bucket where there are this many."""
     continues: Continues | None = None
+
+
+class Import(Struct, frozen=True, gc=False):
+    """A batch of another log is brought to a bucket of this one as it is, while that is imported. Only for whoever may
+    give orders. Each bucket is sent all of the bucket that it was, or was part of, in order."""
+
+    id: int
+    bucket: int
+    batch: Batch
+    deadline_us: int
+    buckets: int
+    """How many there are here."""
+    follows: int
+    """Where the batch before it ends; 0 if it is the first."""
 
 
 class Read(Struct, frozen=True, gc=False):
@@ -76,6 +134,8 @@ class Read(Struct, frozen=True, gc=False):
     deadline_us: int
     linear: bool = False
     """Everything must be there that was acknowledged before this came."""
+    question: Question | None = None
+    """What an application is asked instead, about everything that was acknowledged before this came."""
 
 
 class Connect(Struct, frozen=True, gc=False):
@@ -95,10 +155,60 @@ class Command(Struct, frozen=True, gc=False):
     order: Order
 
 
+class Retention(Struct, frozen=True, gc=False):
+    """Something about what is kept (retaining.py)."""
+
+
+class Hold(Retention, frozen=True, gc=False):
+    """Keep everything from this place on, for so long from now, under this name: it is set, moved or renewed."""
+
+    id: int
+    name: str
+    offsets: Mapping[int, int]
+    lasts_us: int
+
+
+class LetGo(Retention, frozen=True, gc=False):
+    id: int
+    name: str
+
+
+class Surplus(Retention, frozen=True, gc=False):
+    """A look at the disk has found that under these settings nothing before these offsets need be kept."""
+
+    keep: Keep
+    floors: Mapping[int, int]
+
+
 class Leave(Struct, frozen=True, gc=False):
     """Propose the departure of a participant: myself, if I go, or one that an operator has given up."""
 
     node: str
 
 
-Event = Received | Persisted | Submit | Tick | Read | Fetched | Loaded | Connected | Connect | Command | Trimmed | Leave
+class Retire(Struct, frozen=True, gc=False):
+    """This participant is to stop: others shall lead what it leads. `Retired` says when they do."""
+
+
+Ailment = Damaged | Mended | Excerpted
+"""What happens to disks."""
+
+Event = (
+    Received
+    | Persisted
+    | Submit
+    | Import
+    | Tick
+    | Read
+    | Fetched
+    | Loaded
+    | Connected
+    | Connect
+    | Command
+    | Trimmed
+    | Retention
+    | Leave
+    | Retire
+    | Ailment
+    | Hindered
+)

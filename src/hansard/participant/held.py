@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from hansard.batch import Batch
 from hansard.phaser.event import Continues
+from hansard.phaser.streams import NO_CONNECTION
 
-from .message import Process
+from .message import SUBMITTED, Process
 
 
 class Client(Struct, frozen=True, gc=False):
@@ -48,7 +49,10 @@ class Held(Struct, eq=False):
     batch: Batch
     deadline_us: int
     buckets: int
+    """The level for which it was cut."""
     continues: Continues | None
+    follows: int = SUBMITTED
+    """If it is imported: where the batch before it ends."""
     place: Place = Place.PARKED
     node: str = ""
     """Where it is under way to, or is."""
@@ -62,6 +66,15 @@ class Held(Struct, eq=False):
     """While it is parked: the table that it waits for."""
     epoch: int = 0
     """And the bucket's epoch."""
+
+    @property
+    def imported(self) -> bool:
+        return self.follows != SUBMITTED
+
+    @property
+    def unmistakable(self) -> bool:
+        """Whoever has it already knows it again: by its series, or by its place in the log."""
+        return self.imported or self.batch.header.connection != NO_CONNECTION
 
 
 class Parked:
@@ -141,4 +154,5 @@ class Ways:
 
     def elsewhere(self, bucket: int, node: str) -> bool:
         """Whether something is under way to another node than this."""
-        return any(other != node for other in self._counts.get(bucket, ()))
+        counts = self._counts.get(bucket)
+        return counts is not None and (len(counts) > 1 or node not in counts)

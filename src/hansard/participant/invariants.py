@@ -28,6 +28,7 @@ def check_copies(participant: Participant) -> None:
             assert has(buckets[number], member), f"a phaser of bucket {number} runs, and we have no part in it"
             assert not copy.inbox, f"bucket {number} has something to do"
             assert copy.told <= buckets[number].epoch
+            assert copy.level == buckets[number].level == copy.phaser.desk.buckets, f"bucket {number} was split"
     if member is not None:
         for number, record in enumerate(buckets):
             if member in record.members or member in record.newcomers:

@@ -4,14 +4,23 @@ They may be lost, doubled, delayed and reordered; each is safe at any time. Whos
 that they come by.
 """
 
-from msgspec import Struct
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
 
 from hansard.batch import Batch
 from hansard.consensus.message import Envelope
+from hansard.distributor.settings import BUCKETS_MAX
 from hansard.phaser import message as phaser
-from hansard.phaser.event import Continues
+from hansard.phaser.event import Continues, Question
 from hansard.phaser.government import NodeId
 from hansard.phaser.outcome import Outcome, ReadOutcome
+
+SUBMITTED: Final = -1
+
+Bucket = Annotated[int, Meta(ge=0, lt=BUCKETS_MAX)]
+Level = Annotated[int, Meta(ge=0, le=BUCKETS_MAX)]
+"""Whoever decodes a message looks at these: what is said of a bucket that cannot be is no message."""
 
 
 class Process(Struct, frozen=True, array_like=True, gc=False):
@@ -31,11 +40,13 @@ class Atomic(Struct, frozen=True, array_like=True, tag=1, gc=False):
 class Bucketed(Struct, frozen=True, array_like=True, tag=2, gc=False):
     """From phaser to phaser."""
 
-    bucket: int
+    bucket: Bucket
     sender: NodeId
     to: NodeId
     """What is meant for another incarnation is not for this one."""
     message: phaser.Message
+    level: Level
+    """Of the sender's copy: what it says after a split is not understood before it."""
 
 
 class Hop(Struct, frozen=True, array_like=True, tag=3, gc=False):
@@ -51,12 +62,14 @@ class Hop(Struct, frozen=True, array_like=True, tag=3, gc=False):
     hops: int
     version: int
     """Of the sender's table. Whoever has an older one waits until it has this one."""
-    bucket: int
+    bucket: Bucket
     batch: Batch
     wait_us: int
     """How long an answer is of use."""
-    buckets: int
+    buckets: Level
     continues: Continues | None
+    follows: int = SUBMITTED
+    """It is imported, behind a batch that ends there; or else a client submits it."""
 
 
 class HopAnswer(Struct, frozen=True, array_like=True, tag=4, gc=False):
@@ -71,8 +84,9 @@ class ReadHop(Struct, frozen=True, array_like=True, tag=5, gc=False):
 
     process: Process
     number: int
-    bucket: int
+    bucket: Bucket
     wait_us: int
+    question: Question | None = None
 
 
 class ReadHopAnswer(Struct, frozen=True, array_like=True, tag=6, gc=False):
@@ -96,4 +110,32 @@ class ClockTold(Struct, frozen=True, array_like=True, tag=8, gc=False):
     """The median of the voters' clocks, if this one leads them and knows it; 0 otherwise."""
 
 
-Message = Atomic | Bucketed | Hop | HopAnswer | ReadHop | ReadHopAnswer | ClockAsk | ClockTold
+class MendAsk(Struct, frozen=True, array_like=True, tag=9, gc=False):
+    """My copy of a bucket is damaged: what do you have of these offsets?"""
+
+    bucket: int
+    number: int
+    """The asker's, to be sent back."""
+    first: int
+    end: int
+
+
+class MendTold(Struct, frozen=True, array_like=True, tag=10, gc=False):
+    """The batches that I have from `first` on, as they are stored; none where I cannot help. Whoever asked looks at
+    them itself: these are right if they are of the terms that its own log has there."""
+
+    bucket: int
+    number: int
+    first: int
+    batches: list[Batch]
+
+
+class Hindered(Struct, frozen=True, array_like=True, tag=11, gc=False):
+    """My disk takes nothing for now, for this reason; empty: it does again."""
+
+    reason: str
+
+
+Message = (
+    Atomic | Bucketed | Hop | HopAnswer | ReadHop | ReadHopAnswer | ClockAsk | ClockTold | MendAsk | MendTold | Hindered
+)

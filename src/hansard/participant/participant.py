@@ -2,22 +2,25 @@
 
     consensus     the atomic log; tells the distributor, which has the table
     copies        a phaser for each bucket that we have a part in, told what the table says
-    router, reading, connecting    what clients want, on its way to where it can be had
-    reports       what our phasers have achieved, on its way into the log
+    mending, hindrances    what is wrong with disks
+    router, reading    what clients want, on its way to where it can be had
+    proposing     what we want in the log: what our phasers have achieved, orders, connection numbers, holds
+    retaining     what our copies may drop, and what is held
 
 In a turn everything that has happened is handed to whom it concerns; then the atomic log has its turn, what the table
 says now is told to the copies, and each of these that has something to do has its turn, until nobody has.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, assert_never
+from typing import assert_never
 
+from hansard.application import Application
 from hansard.consensus import effect as atomic
 from hansard.consensus import event as log
 from hansard.consensus.consensus import Consensus
 from hansard.consensus.recovered import Recovered
 from hansard.distributor import fact
-from hansard.distributor.command import Achievement, Command, Grant, Names, Order, Report, Reports, encode
+from hansard.distributor.command import Achievement, Report
 from hansard.distributor.distributor import Distributor
 from hansard.distributor.member import Member
 from hansard.distributor.orders import Status
@@ -25,48 +28,57 @@ from hansard.distributor.wishes import remaining
 from hansard.phaser import effect as bucket
 from hansard.phaser import event as phaser
 
-from .clock import ClusterClock
-from .connecting import Connecting
 from .copies import Copies, Copy, Standing
-from .effect import (
-    ATOMIC,
-    AnswerCommand,
-    Committed,
-    Effect,
-    Fetch,
-    Persist,
-    Pressure,
-    Send,
-    Thinned,
-)
+from .effect import ATOMIC, Committed, Effect, Fetch, Persist, Pressure, Send
 from .event import (
-    Command as CommandEvent,
-)
-from .event import (
+    Command,
     Connect,
     Connected,
+    Damaged,
     Event,
+    Excerpted,
     Fetched,
+    Hindered,
+    Import,
     Leave,
     Loaded,
+    Mended,
     Persisted,
     Read,
     Received,
+    Retention,
+    Retire,
     Submit,
     Tick,
     Trimmed,
 )
 from .here import Here
+from .hindrance import Hindrances
 from .machine import Machine
-from .message import Atomic, Bucketed, ClockAsk, ClockTold, Hop, HopAnswer, Message, Process, ReadHop, ReadHopAnswer
+from .mending import Mending
+from .message import (
+    Atomic,
+    Bucketed,
+    ClockAsk,
+    ClockTold,
+    Hop,
+    HopAnswer,
+    MendAsk,
+    MendTold,
+    Message,
+    Process,
+    ReadHop,
+    ReadHopAnswer,
+)
+from .message import Hindered as HindranceMessage
 from .name import named, node_of
+from .proposing import Proposing
 from .reading import Reading
-from .reports import Reporting
+from .retaining import Retaining
 from .routing import Router
 from .settings import Settings
-
-PHASER_TICK_US: Final = 100_000
-ORDER_BYTES_MAX: Final = 4096
+from .shortage import Shortage
+from .timekeeping import Timekeeping
 
 
 class Participant:
@@ -83,12 +95,13 @@ class Participant:
         now_us: int,
         seeds: Sequence[str] = (),
         zone: str = "",
+        applications: Sequence[Callable[[], Application]] = (),
     ) -> None:
         self.distributor = Distributor()
         self._address = address
         self.here = here = Here(node, settings, self.distributor, jitter, self._where)
         here.now_us = now_us
-        self.copies = Copies(here, shelf)
+        self.copies = Copies(here, shelf, applications)
         self.consensus = Consensus(
             node,
             address,
@@ -103,19 +116,16 @@ class Participant:
             inventory=fact.encode(self.copies.inventory()),
         )
         here.process = Process(self.consensus.peer.life, self.consensus.ledger.session)
-        self.clock = ClusterClock(node, settings.clock_us)
+        self.time = Timekeeping(here, self.consensus)
         self.router = Router(here, self.copies)
         self.reading = Reading(here, self.copies)
-        self.connecting = Connecting(here)
-        self.reports = Reporting()
+        self.mending = Mending(here, self.copies, lambda: self._log.append(log.Leave(node, again=True)))
+        self.hindrances = Hindrances(here, self.copies)
         self._log: list[log.Event] = []
         """What the atomic log is to be told in this turn."""
-        self._proposals: dict[int, Command | CommandEvent] = {}
-        """On their way into the log, by their numbers."""
-        self._proposal = 0
-        self._ticked_us = now_us
-        self._wall_us = 0
-        self._thinned: tuple[int, ...] = ()
+        self.retaining = Retaining(here, self.copies, self.time)
+        self.proposing = Proposing(here, self.retaining, self._tell_log)
+        self._shortage = Shortage()
 
     def _where(self, node: str) -> str:
         """Where a node is by the log, or was last heard of if it is not there; empty if that is not known."""
@@ -131,7 +141,7 @@ class Participant:
 
     @property
     def voters(self) -> list[str]:
-        return [voter.node for voter in self.consensus.voters]
+        return self.time.voters
 
     # A turn.
 
@@ -139,13 +149,16 @@ class Participant:
         """Everything that has happened, in order. `now_us` never goes back; `wall_us` is this machine's clock."""
         here = self.here
         here.now_us = now_us
-        self._wall_us = wall_us
+        self.time.wall_us = wall_us
         for event in events:
             self._handle(event)
-        self._keep_time()
+        self.time.keep()
+        if self.time.known and not self.copies.clock_known:
+            self.copies.clock_known = True
+            self.distributor.touched |= dict.fromkeys(self.copies.running)
         self._run()
-        effects = here.effects.copy()
-        here.effects.clear()
+        self.time.due = False
+        effects, here.effects = here.effects, []
         return effects
 
     def _handle(self, event: Event) -> None:
@@ -155,8 +168,10 @@ class Participant:
             case Persisted():
                 self._persisted(event)
             case Submit():
-                self.connecting.used(event.batch.header.connection)
+                self.proposing.connecting.used(event.batch.header.connection)
                 self.router.submit(event)
+            case Import():
+                self.router.bring(event)
             case Tick():
                 self._tick()
             case Read():
@@ -170,13 +185,21 @@ class Participant:
             case Connected():
                 self._connected(event.node)
             case Connect():
-                self.connecting.connect(event)
-            case CommandEvent():
-                self._order(event)
+                self.proposing.connecting.connect(event)
+            case Command():
+                self.proposing.order(event)
             case Trimmed():
                 self.copies.happen(event.bucket, phaser.Trimmed(event.start))
+            case Retention():
+                self.proposing.retention(event)
             case Leave():
                 self._log.append(log.Leave(event.node))
+            case Retire():
+                self.proposing.retiring.wanted = True
+            case Damaged() | Mended() | Excerpted():
+                self.mending.happen(event)
+            case Hindered():
+                self.hindrances.hindered(event.reason)
             case _:
                 assert_never(event)
 
@@ -193,17 +216,18 @@ class Participant:
             for copy in self.copies.take_busy():
                 self._take_turn(copy)
             self._settle_stopped()
-            self._propose_more()
+            if self.time.due or self.proposing.busy:
+                self.proposing.more(self.time.stamp_us if self.time.known else 0)
 
     def _tick(self) -> None:
-        now_us = self.here.now_us
+        self.time.due = True
         self._log.append(log.Tick())
         self.router.tick()
         self.reading.tick()
-        self.connecting.tick()
-        if now_us - self._ticked_us >= PHASER_TICK_US:
-            self._ticked_us = now_us
-            self.copies.tick()
+        self.proposing.connecting.tick()
+        self.mending.tick()
+        self.hindrances.tick()
+        self.copies.tick()
 
     def _connected(self, node: str) -> None:
         self.router.connected(node)
@@ -220,13 +244,11 @@ class Participant:
             self.copies.happen(persisted.part, phaser.Persisted(persisted.ticket))
 
     def _received(self, sender: str, message: Message) -> None:
-        here = self.here
         match message:
             case Atomic():
                 self._log.append(log.Received(message.envelope))
             case Bucketed():
-                if here.member is not None and message.to == named(here.member):
-                    self.copies.happen(message.bucket, phaser.Received(message.sender, message.message))
+                self.copies.received(message)
             case Hop():
                 self.router.hopped(message)
             case HopAnswer():
@@ -236,30 +258,20 @@ class Participant:
             case ReadHopAnswer():
                 self.reading.hop_answered(sender, message)
             case ClockAsk():
-                self.clock.measure(self.consensus.leader, self.voters, here.now_us, self._wall_us)
-                here.send(sender, self.clock.tell(message.asked_us, here.now_us, self._wall_us))
+                self.time.asked(sender, message)
             case ClockTold():
-                self.clock.told(sender, message, self.consensus.leader, here.now_us)
+                self.time.told(sender, message)
+            case MendAsk() | MendTold():
+                self.mending.received(sender, message)
+            case HindranceMessage():
+                self.hindrances.received(sender, message)
             case _:
                 assert_never(message)
 
-    # The cluster's time.
-
-    def _keep_time(self) -> None:
-        here, clock, leader = self.here, self.clock, self.consensus.leader
-        for node in clock.ask(leader, self.voters, here.now_us):
-            here.send(node, ClockAsk(here.now_us))
-        if leader == here.node:
-            clock.measure(leader, self.voters, here.now_us, self._wall_us)
-        if clock.known and not self.copies.clock_known:
-            self.copies.clock_known = True
-            self.distributor.touched |= dict.fromkeys(self.copies.running)
-
-    @property
-    def _stamp_us(self) -> int:
-        return self.clock.wall_us(self.here.now_us, self._wall_us)
-
     # The atomic log.
+
+    def _tell_log(self, event: log.Event) -> None:
+        self._log.append(event)
 
     def _agree(self) -> None:
         events, self._log = self._log, []
@@ -277,7 +289,7 @@ class Participant:
             case atomic.Applied() | atomic.Restored() | atomic.AnswerRead():
                 pass  # what has changed by it is looked at below
             case atomic.Settled():
-                self._settled(effect.id)
+                self.proposing.settled(effect.id)
             case atomic.Departing():
                 self._depart()
                 here.effects.append(effect)
@@ -301,41 +313,6 @@ class Participant:
         self.here.member = None
         self.consensus.arrival.bring(fact.encode(self.copies.inventory()))
 
-    def _order(self, event: CommandEvent) -> None:
-        """What is too long to be an order is none, and does not get into the log."""
-        if len(encode(event.order)) > ORDER_BYTES_MAX:
-            self.here.effects.append(AnswerCommand(event.id, None))
-        else:
-            self._propose(event.order, event)
-
-    def _propose(self, command: Command, settled: Command | CommandEvent | None = None) -> int:
-        self._proposal += 1
-        self._proposals[self._proposal] = settled if settled is not None else command
-        self._log.append(log.Propose(self._proposal, encode(command)))
-        return self._proposal
-
-    def _settled(self, number: int) -> None:
-        settled = self._proposals.pop(number)
-        match settled:
-            case Reports():
-                self.reports.under_way = 0
-            case Grant() | Names():
-                self.connecting.settled(settled)
-            case CommandEvent():
-                status = self.distributor.orders.get(settled.order.id)
-                self.here.effects.append(AnswerCommand(settled.id, status))
-            case Order():
-                raise AssertionError("an order is proposed for somebody")
-            case _:
-                assert_never(settled)
-
-    def _propose_more(self) -> None:
-        reports = self.reports.take()
-        if reports is not None:
-            self.reports.under_way = self._propose(reports)
-        for command in self.connecting.wanted(self._stamp_us if self.clock.known else 0):
-            self._propose(command)
-
     # The buckets.
 
     def _follow_table(self) -> None:
@@ -345,11 +322,9 @@ class Participant:
         self.distributor.touched = {}
         for number in sorted(touched):
             self.copies.follow(number)
+        self.mending.follow()
         self.router.look_again()
-        thinned = tuple([thinned.bucket for thinned in self.distributor.thinned()])
-        if thinned != self._thinned:
-            self._thinned = thinned
-            self.here.effects.append(Thinned(thinned))
+        self.here.effects += self._shortage.look(self.distributor)
 
     def _settle_stopped(self) -> None:
         if self.copies.stopped:
@@ -360,7 +335,7 @@ class Participant:
     def _take_turn(self, copy: Copy) -> None:
         assert copy.phaser is not None
         events, copy.inbox = copy.inbox, []
-        for effect in copy.phaser.turn(events, self.here.now_us, self._stamp_us):
+        for effect in copy.phaser.turn(events, self.here.now_us, self.time.stamp_us):
             self._carry_out(copy, effect)
 
     def _report(self, copy: Copy, report: Report) -> None:
@@ -369,14 +344,14 @@ class Participant:
         if report.achievement is Achievement.OPENED and record.opened == report.epoch:
             self.copies.accept(copy, record)
         elif report.epoch >= record.epoch:
-            self.reports.add(report)
+            self.proposing.reports.add(report)
 
     def _carry_out(self, copy: Copy, effect: bucket.Effect) -> None:
         here, number = self.here, copy.bucket
         match effect:
             case bucket.Send():
                 if here.member is not None:
-                    said = Bucketed(number, named(here.member), effect.to, effect.message)
+                    said = Bucketed(number, named(here.member), effect.to, effect.message, copy.level)
                     here.send(node_of(effect.to), said)
             case bucket.Persist():
                 here.effects.append(Persist(number, copy.generation, effect.ticket, effect.writes))

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from hansard.distributor.member import Member
 from hansard.phaser import event as phaser
-from hansard.phaser.outcome import Busy, Expired, Misplaced, NotLeader, ReadFrom, ReadOutcome
+from hansard.phaser.outcome import Busy, Expired, Importing, Misplaced, NotLeader, ReadFrom, ReadOutcome
 
 from .copies import Copies
 from .effect import AnswerRead, ReadAt
@@ -16,6 +16,7 @@ from .here import Here
 from .message import Process, ReadHop, ReadHopAnswer
 
 READS_MAX: Final = 20_000
+WAIT_US_MAX: Final = 3600 * 1_000_000
 
 
 class Asked(Struct, frozen=True, gc=False):
@@ -40,12 +41,16 @@ class Reading:
     def read(self, read: Read) -> None:
         here = self._here
         buckets = here.distributor.buckets
-        if not 0 <= read.bucket < len(buckets):
+        if not 0 <= read.bucket < len(buckets) or not buckets[read.bucket].level:
             outcome = Misplaced(len(buckets)) if buckets else Expired()
             here.effects.append(AnswerRead(read.id, outcome, here.retry_us()))
             return
-        leader, epoch = buckets[read.bucket].leader, buckets[read.bucket].epoch
-        if not read.linear:
+        record = buckets[read.bucket]
+        if not record.opened and here.distributor.precious(read.bucket):
+            here.effects.append(AnswerRead(read.id, Importing(), here.retry_us()))
+            return
+        leader, epoch = record.leader, record.epoch
+        if not read.linear and read.question is None:
             self._read_anywhere(read)
         elif leader is None or (leader.node == here.node and leader != here.member):
             here.effects.append(AnswerRead(read.id, NotLeader(None, epoch), here.retry_us()))
@@ -55,13 +60,13 @@ class Reading:
             self._number += 1
             self._asked[self._number] = Asked(read.id, "", here.process, read.bucket, read.deadline_us)
             if leader == here.member:
-                self._ask_here(read.bucket, read.deadline_us)
+                self._ask_here(read.bucket, read.deadline_us, read.question)
             else:
                 wait_us = read.deadline_us - here.now_us
-                here.send(leader.node, ReadHop(here.process, self._number, read.bucket, wait_us))
+                here.send(leader.node, ReadHop(here.process, self._number, read.bucket, wait_us, read.question))
 
-    def _ask_here(self, bucket: int, deadline_us: int) -> None:
-        if not self._copies.happen(bucket, phaser.Read(self._number, deadline_us)):
+    def _ask_here(self, bucket: int, deadline_us: int, question: phaser.Question | None) -> None:
+        if not self._copies.happen(bucket, phaser.Read(self._number, deadline_us, question)):
             self.answered(self._number, NotLeader(None, 0))
 
     def _read_anywhere(self, read: Read) -> None:
@@ -101,9 +106,9 @@ class Reading:
             here.send(sender, ReadHopAnswer(hop.process, hop.number, Busy()))
         else:
             self._number += 1
-            deadline_us = here.now_us + hop.wait_us
+            deadline_us = here.now_us + min(hop.wait_us, WAIT_US_MAX)
             self._asked[self._number] = Asked(hop.number, sender, hop.process, hop.bucket, deadline_us)
-            self._ask_here(hop.bucket, deadline_us)
+            self._ask_here(hop.bucket, deadline_us, hop.question)
 
     def hop_answered(self, sender: str, answer: ReadHopAnswer) -> None:
         ours = answer.process == self._here.process
@@ -123,7 +128,8 @@ class Reading:
         if asked.node:
             here.send(asked.node, ReadHopAnswer(asked.process, asked.id, outcome))
         elif isinstance(outcome, ReadFrom):
-            here.effects.append(AnswerRead(asked.id, ReadAt(node, here.address(node), outcome.committed)))
+            found = ReadAt(node, here.address(node), outcome.committed, outcome.answer)
+            here.effects.append(AnswerRead(asked.id, found))
         else:
             here.effects.append(AnswerRead(asked.id, outcome, here.retry_us()))
 

@@ -13,13 +13,18 @@ class Reporting:
         self.under_way = 0
         """The proposal that carries the others; 0 if there is none."""
 
+    @property
+    def waiting(self) -> bool:
+        """There is something to propose, and nothing under way."""
+        return bool(self._waiting) and not self.under_way
+
     def add(self, report: Report) -> None:
         """A later one of the same kind takes its place."""
         self._waiting[report.bucket, report.achievement] = report
 
     def take(self) -> Reports | None:
         """What to propose now."""
-        if self.under_way or not self._waiting:
+        if not self.waiting:
             return None
         reports, self._waiting = tuple(self._waiting.values()), {}
         return Reports(reports)

@@ -2,33 +2,59 @@
 
 A submission that is refused because somebody else leads was certainly not stored by that attempt, so it goes on from
 here to whoever does. So does one of a stream whose outcome is unknown: its series tells it apart, and from then on only
-that it is stored is conclusive. Without a stream only the client may try again.
+that it is stored is conclusive. So does what is imported, by its offsets. Without either only the client may try again.
 
 Tables have versions: whoever gets a hop from one with a newer table waits for that table, so two nodes that disagree do
 not send anything to and fro. Nothing of a bucket overtakes what came before: what is parked goes first, and nothing
 goes to a new leader while something is under way to the one before, for a while.
+
+A submission is cut for a bucket at a level. Where the bucket was split since, one of a stream is cut anew by its
+client, which knows what it has sent where; one without goes to the half that has its keys. Who has cut it finer than we
+know has seen a newer table than ours.
 """
 
 from typing import Final
 
+from hansard.batch import bucket_mask
+from hansard.distributor.settings import BUCKETS_MAX
 from hansard.phaser import event as phaser
-from hansard.phaser.outcome import Busy, Expired, Misplaced, NotLeader, Outcome, Repeated, Stored, Unknown
-from hansard.phaser.streams import NO_CONNECTION
+from hansard.phaser.outcome import (
+    Busy,
+    Expired,
+    Importing,
+    Invalid,
+    Misplaced,
+    NotLeader,
+    Outcome,
+    ReadOnly,
+    Repeated,
+    Stored,
+    Unknown,
+)
 
 from .copies import Copies
 from .effect import Answer
-from .event import Submit
+from .event import Import, Submit
 from .held import Client, Held, Origin, Parked, Place, Ways
 from .here import Here
 from .hops import Register, Verdict
 from .message import Hop, HopAnswer
 
+WAIT_US_MAX: Final = 3600 * 1_000_000
+"""Nothing is held any longer, whatever is asked for."""
 SHARES: Final = 8
 """Of the room for submissions that are held those for one bucket that nobody leads get one, and leave the rest to the
 others."""
 OVERTAKEN: Final = 5
 """So many times longer what would overtake waits for what is under way: a node that does not answer has departed by
 then."""
+
+
+PASSING: Final = (NotLeader, Unknown)
+"""Not the end of it, perhaps."""
+CONCLUSIVE: Final = (Stored, Repeated)
+LATER: Final = (Busy, ReadOnly, Expired, NotLeader, Importing)
+"""Whoever is told so may come again."""
 
 
 class Router:
@@ -52,9 +78,15 @@ class Router:
     def submit(self, submit: Submit) -> None:
         self._number += 1
         source, continues = Client(submit.id), submit.continues
-        self._take(
-            Held(self._number, source, submit.bucket, submit.batch, submit.deadline_us, submit.buckets, continues)
-        )
+        held = Held(self._number, source, submit.bucket, submit.batch, submit.deadline_us, submit.buckets, continues)
+        self._take(held, sound=_is_sound(held))
+
+    def bring(self, event: Import) -> None:
+        """It goes the way of a submission. Whose keys are in it is not asked: the leader takes what is its own."""
+        self._number += 1
+        where = (event.bucket, event.batch, event.deadline_us, event.buckets, None, event.follows)
+        held = Held(self._number, Client(event.id), *where)
+        self._take(held, sound=_is_bucket(held) and event.follows >= 0)
 
     def hopped(self, hop: Hop) -> None:
         here = self._here
@@ -66,23 +98,27 @@ class Router:
             return
         self._number += 1
         source = Origin(hop.origin, hop.process, hop.number, hop.hops)
-        deadline_us = here.now_us + hop.wait_us
-        held = Held(self._number, source, hop.bucket, hop.batch, deadline_us, hop.buckets, hop.continues)
+        deadline_us = here.now_us + min(hop.wait_us, WAIT_US_MAX)
+        where = (hop.bucket, hop.batch, deadline_us, hop.buckets, hop.continues, hop.follows)
+        held = Held(self._number, source, *where)
         if hop.version > here.distributor.version:
             self.met_newer += 1
             held.version = hop.version
         self._take(held)
 
-    def _take(self, held: Held) -> None:
+    def _take(self, held: Held, *, sound: bool = True) -> None:
+        """`sound`: it is what it says it is. Among nodes that is taken for granted."""
         here, settings = self._here, self._here.settings
         self.count += 1
         self.bytes += held.batch.length
         full = self.count > settings.held_count_max or self.bytes > settings.held_bytes_max
-        if full or not self._may_wait(held):
+        if full or (self.parked.queues and not self._may_wait(held)):
             self._settle(held, Busy())
+        elif not sound:
+            self._settle(held, Invalid(f"not all of its keys live in bucket {held.bucket} of {held.buckets}"))
         elif held.deadline_us <= here.now_us:
             self._settle(held, Expired())
-        elif held.bucket in self.parked or held.version > here.distributor.version:
+        elif held.bucket in self.parked.queues or held.version > here.distributor.version:
             self._park(held)
         else:
             self._route(held)
@@ -103,14 +139,13 @@ class Router:
         here = self._here
         buckets = here.distributor.buckets
         held.version = held.epoch = 0
-        if buckets and not 0 <= held.bucket < len(buckets):
-            self._settle(held, Misplaced(len(buckets)))
-            return
-        record = buckets[held.bucket] if buckets else None
+        record = buckets[held.bucket] if held.bucket < len(buckets) else None
         leader = record.leader if record is not None else None
         ours = leader is not None and leader.node == here.node
-        if record is None or leader is None or (ours and leader != here.member):
+        if record is None or leader is None or held.buckets > record.level or (ours and leader != here.member):
             self._park(held)
+        elif held.buckets < record.level:
+            self._cut_anew(held, record.level)
         elif self.ways.elsewhere(held.bucket, leader.node) and not anyway:
             self._park(held, OVERTAKEN)
         elif ours:
@@ -118,11 +153,38 @@ class Router:
         else:
             self._hop(held, leader.node, str(leader), record.epoch)
 
+    def _cut_anew(self, held: Held, level: int) -> None:
+        """The bucket was split. Without a stream it may go on as it is if all of it lives in one half."""
+        distributor, batch = self._here.distributor, held.batch
+        home = distributor.home(int(batch.key_hashes[0]))
+        whole = bucket_mask(batch, home, distributor.buckets[home].level).all()
+        if held.unmistakable or not whole:
+            self._settle(held, Misplaced(level))
+            return
+        held.bucket, held.buckets = home, distributor.buckets[home].level
+        if home in self.parked:
+            self._park(held)
+        else:
+            self._route(held)
+
+    def _level(self, bucket: int) -> int:
+        """Of a bucket, or of the one that it will be split off from; 0 where there is none yet."""
+        buckets = self._here.distributor.buckets
+        while bucket >= len(buckets) or not buckets[bucket].level:
+            if not bucket:
+                return 0
+            bucket -= 1 << bucket.bit_length() - 1
+        return buckets[bucket].level
+
     def _hand_over(self, held: Held, epoch: int) -> None:
         self._number += 1
         number = self._number
-        submit = phaser.Submit(number, held.batch, held.deadline_us, epoch, held.buckets, held.continues)
-        if self._copies.happen(held.bucket, submit):
+        event: phaser.Event
+        if held.imported:
+            event = phaser.Import(number, held.batch, held.deadline_us, held.follows)
+        else:
+            event = phaser.Submit(number, held.batch, held.deadline_us, epoch, held.buckets, held.continues)
+        if self._copies.happen(held.bucket, event):
             held.place, held.node = Place.LOCAL, self._here.node
             self.local[number] = held
             self.ways.begin(held.bucket, held.node)
@@ -140,7 +202,7 @@ class Router:
             self._settle(held, NotLeader(leader, epoch))
             return
         wait_us, version = held.deadline_us - here.now_us, here.distributor.version
-        where = (held.bucket, held.batch, wait_us, held.buckets, held.continues)
+        where = (held.bucket, held.batch, wait_us, held.buckets, held.continues, held.follows)
         here.send(node, Hop(origin, process, number, hops + 1, version, *where))
         if isinstance(source, Client):
             held.place, held.node = Place.AWAY, node
@@ -163,6 +225,8 @@ class Router:
             self.look_at(bucket)
 
     def look_at(self, bucket: int) -> None:
+        if bucket not in self.parked.queues:
+            return
         distributor = self._here.distributor
         epoch = distributor.buckets[bucket].epoch if bucket < len(distributor.buckets) else 0
         while held := self.parked.take(
@@ -195,8 +259,7 @@ class Router:
     def _judge(self, held: Held, outcome: Outcome, version: int) -> None:
         """Whether it is settled by that, or goes on."""
         here = self._here
-        streamed = held.batch.header.connection != NO_CONNECTION and isinstance(held.source, Client)
-        if held.deadline_us <= here.now_us or not isinstance(outcome, NotLeader | Unknown):
+        if held.deadline_us <= here.now_us or not isinstance(outcome, PASSING):
             self._settle(held, outcome)
         elif isinstance(outcome, NotLeader):
             distributor = here.distributor
@@ -204,7 +267,7 @@ class Router:
             held.version = version
             held.epoch = outcome.epoch + (outcome.epoch == epoch)  # if we know no better, we wait for the next one
             self._park(held)
-        elif streamed:
+        elif held.unmistakable and isinstance(held.source, Client):
             held.unknown, held.version = True, version
             self._park(held)
         else:
@@ -215,11 +278,10 @@ class Router:
     def _settle(self, held: Held, outcome: Outcome) -> None:
         here, source = self._here, held.source
         self._release(held)
-        if held.unknown and not isinstance(outcome, Stored | Repeated):
+        if held.unknown and not isinstance(outcome, CONCLUSIVE):
             outcome = Unknown()
         if isinstance(source, Client):
-            again = isinstance(outcome, Busy | Expired | NotLeader)
-            here.effects.append(Answer(source.id, outcome, here.retry_us() if again else 0))
+            here.effects.append(Answer(source.id, outcome, here.retry_us() if isinstance(outcome, LATER) else 0))
         else:
             answer = HopAnswer(source.process, source.number, here.distributor.version, outcome)
             here.send(source.node, answer)
@@ -249,9 +311,20 @@ class Router:
         now_us = self._here.now_us
         self._lose([number for number, held in self.away.items() if held.deadline_us <= now_us])
         for late in self.parked.expired(now_us):
-            self._settle(late, Expired())
+            level = self._level(late.bucket)
+            self._settle(late, Misplaced(level) if late.buckets > level > 0 else Expired())
         for bucket in list(self.parked.queues):
             while held := self.parked.take(bucket, lambda first: first.again_us <= now_us):
                 self._route(held, anyway=True)
                 if held.place is Place.PARKED:
                     break
+
+
+def _is_sound(held: Held) -> bool:
+    """Whether all its keys are the bucket's at the level for which it was cut."""
+    bucket, level = held.bucket, held.buckets
+    return _is_bucket(held) and (level == 1 or bool(bucket_mask(held.batch, bucket, level).all()))
+
+
+def _is_bucket(held: Held) -> bool:
+    return 0 <= held.bucket < held.buckets <= BUCKETS_MAX and held.buckets.bit_count() == 1

@@ -2,16 +2,20 @@
 
 A read joins the next round, never one that is under way: a member may have confirmed that one before the read was asked
 for. When every member has confirmed, no later government had been formed when the round began, because it would have
-needed one of them; so everything that was acknowledged before the read is in this leader's log and committed.
+needed one of them; so everything that was acknowledged before the read is in this leader's log and committed. What is
+committed is applied, so an application's answer is as good.
 """
 
 from collections import deque
 
 from msgspec import Struct
 
+from hansard.application import BadQuestion
+
 from .effect import AnswerRead, Effect
-from .event import Read
-from .outcome import Busy, Expired, NotLeader, ReadFrom
+from .event import Question, Read
+from .ledger import Ledger
+from .outcome import Busy, Expired, Invalid, Misplaced, NotLeader, ReadFrom, ReadOutcome
 from .settings import Settings
 
 
@@ -49,13 +53,16 @@ class Barrier:
         self.running = True
         return self.round
 
-    def confirmed(self, round: int, committed: int) -> None:
+    def confirmed(self, round: int, ledger: Ledger) -> None:
         """Everybody has confirmed the term in this round."""
         if round < self.round:
             return
         self.running = False
         while self.waiting and self.waiting[0].round <= round:
-            self.effects.append(AnswerRead(self.waiting.popleft().read.id, ReadFrom(committed)))
+            read = self.waiting.popleft().read
+            question = read.question
+            outcome = ReadFrom(ledger.committed) if question is None else _answered(question, ledger)
+            self.effects.append(AnswerRead(read.id, outcome))
 
     def expire(self, now_us: int) -> None:
         for asked in self.waiting:
@@ -75,3 +82,15 @@ class Barrier:
             self.effects.append(AnswerRead(asked.read.id, outcome))
         self.waiting.clear()
         self.running = False
+
+
+def _answered(question: Question, ledger: Ledger) -> ReadOutcome:
+    host = ledger.derived.host(question.application)
+    if question.buckets != ledger.buckets:
+        return Misplaced(ledger.buckets)
+    if host is None:
+        return Invalid(f"there is no application {question.application!r} here")
+    try:
+        return ReadFrom(ledger.committed, host.application.query(question.content))
+    except BadQuestion as error:
+        return Invalid(str(error))

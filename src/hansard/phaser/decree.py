@@ -16,6 +16,8 @@ class Decree(Struct, frozen=True, gc=False):
     term: Term
     government: Government
     expanded: bool
+    buckets: int = 1
+    """How many there are from here on. Where that rises the bucket was split: what comes later is of this half only."""
 
 
 def as_batch(decree: Decree) -> Batch:

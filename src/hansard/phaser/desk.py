@@ -27,6 +27,7 @@ from .outcome import (
     Misplaced,
     NotLeader,
     Outcome,
+    ReadOnly,
     Receipt,
     Refusal,
     Repeated,
@@ -48,6 +49,8 @@ class Pending(Struct, frozen=True, gc=False):
     end: int
     deadline_us: int
     outcome: Stored | Repeated
+    count: int = 0
+    """Of the changes that are stored, from its receipt's offset on."""
 
 
 class Group:
@@ -66,7 +69,18 @@ class Group:
 
 
 class Desk:
-    __slots__ = ("backlog", "bucket", "buckets", "effects", "ledger", "paused", "pending", "repetitions", "settings")
+    __slots__ = (
+        "backlog",
+        "bucket",
+        "buckets",
+        "effects",
+        "hindrance",
+        "ledger",
+        "paused",
+        "pending",
+        "repetitions",
+        "settings",
+    )
 
     def __init__(self, bucket: int, buckets: int, ledger: Ledger, effects: list[Effect], settings: Settings) -> None:
         self.bucket = bucket
@@ -80,6 +94,8 @@ class Desk:
         self.repetitions: list[tuple[int, int, Pending]] = []
         """Of what is journalled: a heap, because they come in any order."""
         self.paused = False
+        self.hindrance: ReadOnly | None = None
+        """Why nothing is taken: it could not be written everywhere."""
 
     def answer(self, submission_id: int, outcome: Outcome) -> None:
         self.effects.append(Answer(submission_id, outcome))
@@ -91,8 +107,16 @@ class Desk:
             self.answer(submit.id, Invalid("only a leader writes places, times and several clients into a batch"))
         elif submit.deadline_us <= now_us:
             self.answer(submit.id, Expired())
+        elif self.hindrance is not None:
+            self.answer(submit.id, self.hindrance)
         elif not self.backlog.put(submit, now_us):
             self.answer(submit.id, Busy())
+
+    def hinder(self, hindrance: ReadOnly | None) -> None:
+        """What waits has no place in the log yet, and is certainly not stored."""
+        self.hindrance = hindrance
+        while hindrance is not None and self.backlog.queue:
+            self.answer(self.backlog.take().submit.id, hindrance)
 
     # From the backlog into the log.
 
@@ -128,7 +152,7 @@ class Desk:
 
     def _admit(self, submit: Submit, group: Group) -> None:
         batch, repeated = submit.batch, 0
-        if submit.buckets != self.buckets and not bucket_mask(batch, self.bucket, self.buckets).all():
+        if submit.buckets != self.buckets and not self._own(submit):
             self.answer(submit.id, Misplaced(self.buckets))
             return
         connection = batch.header.connection
@@ -150,6 +174,14 @@ class Desk:
         group.batches.append(batch)
         group.byte_count += batch.length
         group.change_count += len(batch)
+
+    def _own(self, submit: Submit) -> bool:
+        """Whether what was cut for another number of buckets may be taken as it is. A stream is cut as the buckets are:
+        what it names as its previous series may be in another one by now, and of a finer cut than ours several chains
+        would be judged as one."""
+        batch = submit.batch
+        streamed = batch.header.connection != NO_CONNECTION
+        return not streamed and bool(bucket_mask(batch, self.bucket, self.buckets).all())
 
     def _judge(self, submit: Submit) -> Fresh | Known | Refusal:
         streams, header = self.ledger.streams, submit.batch.header
@@ -174,8 +206,9 @@ class Desk:
         ledger.append(batch)
         for (submit, repeated), part in zip(group.submissions, group.batches, strict=True):
             stored = Stored(Receipt(offset, timestamp), repeated)
-            self.pending.append(Pending(submit.id, ledger.end, submit.deadline_us, stored))
-            offset += part.header.change_count
+            count = part.header.change_count
+            self.pending.append(Pending(submit.id, ledger.end, submit.deadline_us, stored, count))
+            offset += count
 
     # Answers.
 
@@ -193,10 +226,19 @@ class Desk:
         pending, committed = self.pending, self.ledger.committed
         while pending and pending[0].end <= committed:
             done = pending.popleft()
-            self.answer(done.id, done.outcome)
+            self.answer(done.id, self._with_results(done))
         while self.repetitions and self.repetitions[0][0] <= committed:
             _, _, done = heappop(self.repetitions)
             self.answer(done.id, done.outcome)
+
+    def _with_results(self, done: Pending) -> Outcome:
+        """It was settled just now, and so are the results of its changes."""
+        outcome, derived = done.outcome, self.ledger.derived
+        if not derived.hosts or not isinstance(outcome, Stored):
+            return outcome
+        first = outcome.receipt.offset
+        results = tuple([derived.results.get(offset) for offset in range(first, first + done.count)])
+        return Stored(outcome.receipt, outcome.repeated, results)
 
     def expire(self, now_us: int) -> None:
         """In the backlog: certainly not stored. In the log, and not committed: nobody can say yet."""
@@ -224,9 +266,23 @@ class Desk:
             self.answer(submit.id, NotLeader(leader, epoch))
 
     def doubled(self, buckets: int) -> None:
-        """There are more buckets: what does not belong here any more is sent back to be cut anew."""
+        """There are more buckets: what does not belong here any more is sent back to be cut anew. Of what is journalled
+        and not committed we can only answer for our own."""
         assert buckets >= self.buckets
         self.buckets = buckets
+        ends = {batch.header.end_offset: batch for batch in self.ledger.tail.values()} if self.pending else {}
+        for pending in [*self.pending, *[repetition for _, _, repetition in self.repetitions]]:
+            if not self._answers_for(pending, ends.get(pending.end)):
+                self.answer(pending.id, Unknown())
+        self.pending = deque([kept for kept in self.pending if self._answers_for(kept, ends.get(kept.end))])
+        self.repetitions.clear()
+
+    def _answers_for(self, pending: Pending, batch: Batch | None) -> bool:
+        if batch is None or not isinstance(pending.outcome, Stored):
+            return False
+        first = pending.outcome.receipt.offset
+        its = (batch.offsets >= first) & (batch.offsets < first + pending.count)
+        return bool(bucket_mask(batch, self.bucket, self.buckets)[its].all())
 
 
 def _as_outcome(verdict: Early | Forgotten) -> Gap | Broken:

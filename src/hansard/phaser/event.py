@@ -9,6 +9,7 @@ from hansard.batch import Batch
 from .effect import Achievement
 from .government import Government, NodeId, Term
 from .message import Message
+from .outcome import ReadOnly
 
 
 class Continues(Struct, frozen=True, gc=False):
@@ -29,11 +30,21 @@ class Submit(Struct, frozen=True, gc=False):
     continues: Continues | None = None
 
 
+class Question(Struct, frozen=True, gc=False):
+    """To an application, by its name."""
+
+    application: str
+    content: bytes
+    buckets: int = 1
+    """How many buckets there were when it was asked of this one: what it is about may be in another one by now."""
+
+
 class Read(Struct, frozen=True, gc=False):
-    """A linearizable read: from where may it be answered?"""
+    """A linearizable read: from where may it be answered? Or, with a question: what is the answer?"""
 
     id: int
     deadline_us: int
+    question: Question | None = None
 
 
 class Received(Struct, frozen=True, gc=False):
@@ -79,8 +90,28 @@ class Paused(Struct, frozen=True, gc=False):
     paused: bool
 
 
+class Import(Struct, frozen=True, gc=False):
+    """A batch of a log that is brought here as it is: with its offsets, times, connections and series."""
+
+    id: int
+    batch: Batch
+    deadline_us: int
+    follows: int
+    """Where the batch before it ends; 0 if it is the first. What is between them is empty in that log too. Without it
+    one that was refused would be taken for a gap by the next, and for there when it comes again."""
+
+
+class Imports(Struct, frozen=True, gc=False):
+    """Whether the bucket is being imported: until that is over it does not open."""
+
+    allowed: bool
+    end: int = 0
+    """It is not over before its log has come to here."""
+
+
 class Doubled(Struct, frozen=True, gc=False):
-    """There are this many buckets now."""
+    """The bucket was split: it has the keys now that are its own where there are this many buckets. A new government
+    is appointed with it."""
 
     buckets: int
 
@@ -89,6 +120,12 @@ class Trimmed(Struct, frozen=True, gc=False):
     """The log begins at this offset now."""
 
     start: int
+
+
+class Hindered(Struct, frozen=True, gc=False):
+    """What is to be refused, because a disk that everything must be on takes nothing; None: it does again."""
+
+    by: ReadOnly | None
 
 
 class Tick(Struct, frozen=True, gc=False):
@@ -106,6 +143,9 @@ Event = (
     | Accepted
     | Connected
     | Paused
+    | Import
+    | Imports
     | Doubled
     | Trimmed
+    | Hindered
 )

@@ -5,7 +5,7 @@ raise AssertionError with what is wrong. They are for tests and simulators: a fe
 has little in memory, so that every turn can be followed by them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -23,10 +23,8 @@ from .message import Collection
 from .phaser import Phaser
 from .relay import Relay
 from .settings import Settings
-from .streams import RECEIPTS_MAX, Piece, Streams
+from .soundness import WALKED_MAX, check_derived, check_streams
 
-WALKED_MAX: Final = 200
-"""Longer queues are looked at only at their ends: they were walked when they were shorter."""
 _DECREES_BYTES: Final = 4 << 10
 """Decrees are journalled whether there is room or not; there are two in a term."""
 
@@ -45,7 +43,7 @@ def check_state(phaser: Phaser) -> None:
     check_streams(ledger.streams)
     check_role(phaser)
     check_desk(phaser.desk, ledger)
-    check_barrier(phaser.barrier, phaser.leading)
+    check_barrier(phaser.barrier, phaser.leading, purged=ledger.purged)
 
 
 # The log.
@@ -111,28 +109,6 @@ def check_memory(ledger: Ledger) -> None:
         assert uncommitted[-1][0] == ledger.end, "what was appended last is not counted as uncommitted"
 
 
-def check_derived(ledger: Ledger) -> None:
-    """What is derived from the log stands and falls with the entries that it comes from."""
-    decrees, streams, state_from = ledger.decrees, ledger.streams, ledger.state_from
-    if ledger.collection is not None:
-        assert state_from is None, "a state, though one is being collected"
-        assert ledger.start == ledger.end, "a log grows before its state is there"
-        assert len(ledger.parts) < ledger.collection.total, "all parts are there, and no state was made of them"
-    else:
-        assert not ledger.parts, "parts of nothing"
-    if state_from is None:
-        nothing = not (decrees or ledger.decree or streams.pending or streams.settled)
-        assert nothing, "something is derived from a log without a state"
-        return
-    floor = max(ledger.committed, state_from)
-    places = [offset for offset, _ in decrees]
-    if places:
-        assert all(a < b for a, b in pairwise([floor - 1, *places, ledger.end])), f"decrees at {places}"
-    if streams.pending:
-        assert streams.pending[0].offset >= floor, "committed, and yet pending"
-        assert streams.pending[-1].offset < ledger.end, "pending, though it was unrolled"
-
-
 def check_counted(ledger: Ledger) -> None:
     """A copy says that it counts only where it has the state and the entries for that, and only once on disk."""
     counted, expansion, epoch = ledger.counted, ledger.expansion, epoch_of(ledger.promised)
@@ -142,38 +118,6 @@ def check_counted(ledger: Ledger) -> None:
     if expansion is not None:
         assert counted < expansion.epoch <= epoch, f"{expansion}, though it counts in {counted} of {epoch}"
         assert expansion.end <= ledger.end, f"{expansion}, though the log ends at {ledger.end}"
-
-
-def check_streams(streams: Streams) -> None:
-    """`pending` is in log order and by_connection has the same; `settled` is in the order of its timestamps."""
-    pending, by_connection, settled = streams.pending, streams.by_connection, streams.settled
-    if len(pending) <= WALKED_MAX:
-        nothing: Iterator[Piece] = iter(())
-        places = {connection: iter(waiting) for connection, waiting in by_connection.items()}
-        for piece in pending:
-            assert next(places.get(piece.connection, nothing), None) is piece, (
-                f"{piece} has another place by its connection"
-            )
-        assert sum(map(len, by_connection.values())) == len(pending), "more waits by connection than in all"
-        assert all(by_connection.values()), "a connection with nothing pending"
-        assert all(a.offset < b.offset for a, b in pairwise(pending)), "pending is not in log order"
-    for waiting in by_connection.values() if len(pending) <= WALKED_MAX else ():
-        stream = settled.get(waiting[0].connection)
-        last = stream.last if stream is not None else -1
-        lasts = [last, *[piece.last for piece in waiting]]
-        assert all(a < b for a, b in pairwise(lasts)), f"series do not rise: {lasts}"
-    if len(settled) <= WALKED_MAX:
-        times = [stream.timestamp for stream in settled.values()]
-        assert all(a <= b for a, b in pairwise(times)), "streams are not in the order in which they were heard of"
-        for connection, stream in settled.items():
-            pieces = stream.pieces
-            assert len(pieces) <= RECEIPTS_MAX, f"{len(pieces)} receipts of {connection}"
-            if pieces:
-                assert (stream.last, stream.timestamp) == (pieces[-1].last, pieces[-1].timestamp), f"{stream}"
-        counted = [connection for connection, stream in settled.items() if stream.pieces]
-        assert counted == list(streams.recent), "connections with receipts are not those that are counted"
-        receipt_count = sum(len(stream.pieces) for stream in settled.values())
-        assert receipt_count == streams.receipt_count, "receipts were not counted"
 
 
 # The part that it has in its term.
@@ -275,13 +219,14 @@ def check_desk(desk: Desk, ledger: Ledger) -> None:
         assert all(a.end <= b.end for a, b in pairwise(pending)), "answers are out of order"
 
 
-def check_barrier(barrier: Barrier, leading: Leader | None) -> None:
-    """Reads wait for the round under way or the next one, and only a leader has any."""
+def check_barrier(barrier: Barrier, leading: Leader | None, *, purged: bool = True) -> None:
+    """Reads wait for the round under way or the next one, and only a leader has any. After a split none begins before
+    the applications are purged."""
     waiting = barrier.waiting
     is_open = leading is not None and leading.phase is Phase.OPEN
     assert is_open or not barrier.running, "a round goes on, and nobody leads"
     assert leading is not None or not waiting, "reads wait, and nobody leads"
-    assert not (is_open and waiting) or barrier.running, "reads wait, and no round goes on"
+    assert not (is_open and waiting and purged) or barrier.running, "reads wait, and no round goes on"
     if waiting:
         assert waiting[-1].round <= barrier.round + 1, "a read waits for a round after the next"
         assert all(a.round <= b.round for a, b in pairwise(waiting)), "reads are out of order"
@@ -378,7 +323,7 @@ def check_step(before: Summary, after: Summary) -> None:
     if before.snapshot == after.snapshot:
         _check_rising(before, after, _RISING_IN_A_LOG)
         assert after.end >= before.committed, f"{before.committed} was committed, and {after.end} is left"
-        shows = after.follows or after.phase == Phase.OPEN.value
+        shows = after.follows or after.phase in (Phase.IMPORTING.value, Phase.OPEN.value)
         assert shows or after.committed == before.committed, "it shows something new, and is not in an open term"
     if after.promised == before.promised and (before.leads or before.follows):
         same = (after.leads, after.follows) == (before.leads, before.follows)

@@ -2,7 +2,8 @@
 
     PROMISING   the term is on its way to this disk; before that nobody may hear of it
     USURPING    the members are told to follow it, unroll what this log never had, and get what they lack
-    REPORTING   all of them match; the report that the government has opened is on its way into the atomic log
+    IMPORTING   all of them match; while there is an import it takes that, and it is committed as it comes
+    REPORTING   there is none, or no more; the report that the government has opened is on its way into the atomic log
     OPEN        it takes submissions; newcomers are acclimated, and then counted
 
 What this leader had in its log when it was appointed counts as committed once it opens: some client may have learned of
@@ -23,6 +24,7 @@ from .relay import Relay
 class Phase(Enum):
     PROMISING = auto()
     USURPING = auto()
+    IMPORTING = auto()
     REPORTING = auto()
     OPEN = auto()
 
@@ -62,8 +64,8 @@ class Leader:
         self.reported_expansion = False
         self.relay: Relay | None = None
 
-    def advance(self, now_us: int) -> None:
-        """Go on as far as what is known by now allows, up to the report."""
+    def advance(self, now_us: int, *, importing: bool = False) -> None:
+        """Go on as far as what is known by now allows, up to the report; not that far during an import."""
         ledger = self.ledger
         if self.phase is Phase.PROMISING and ledger.promised_synced == self.term:
             lineage = ledger.lineage
@@ -73,9 +75,11 @@ class Leader:
             self.relay.feed_only(self.counted)
             self.phase = Phase.USURPING
         if self.phase is Phase.USURPING and self.common_end() >= self.inherited_end:
+            self.phase = Phase.IMPORTING
+        if self.phase is Phase.IMPORTING and not importing:
             self.phase = Phase.REPORTING
             self.effects.append(Report(Achievement.OPENED, self.government.epoch))
-        if self.phase is Phase.OPEN:
+        if self.phase is Phase.IMPORTING or self.phase is Phase.OPEN:
             ledger.commit_known = max(ledger.commit_known, self.common_end())
             ledger.commit()
 
@@ -96,7 +100,7 @@ class Leader:
 
     def _decree(self, wall_us: int) -> None:
         ledger = self.ledger
-        batch = as_batch(Decree(self.term, self.government, self.expanded))
+        batch = as_batch(Decree(self.term, self.government, self.expanded, ledger.buckets))
         timestamp = max(wall_us, ledger.timestamp)
         ledger.append(batch.stamped(epoch=self.term, base_offset=ledger.end, timestamp=timestamp))
 

@@ -1,4 +1,5 @@
-"""This participant's copy of the bucket: its log as far as memory has to know it, and what is derived from it.
+"""This participant's copy of the bucket: its log as far as memory has to know it, and what is under way to its disk.
+What is derived from the log is in derived.py, and goes with it.
 
     start ... committed ... synced ... end          committed <= synced <= end, once the copy has its state
                                  `-- on this disk, or under way to it
@@ -17,9 +18,10 @@ from msgspec import Struct
 from hansard.batch import Batch
 
 from .decree import Decree, decree_in
+from .derived import Derived
 from .effect import Committed as CommittedEffect
 from .effect import Cut, Discard, Effect, Keep, Note, Persist, Put, Reset, Write
-from .government import Government, Term, epoch_of
+from .government import Term, epoch_of
 from .lineage import Lineage
 from .message import Collection, Part
 from .recovered import (
@@ -38,9 +40,7 @@ from .recovered import (
 )
 from .settings import Settings
 from .snapshot import Snapshot, snapshot
-from .streams import Image, Streams
-
-_MEMORY_US = Government(0, "", ("",)).memory_us
+from .streams import Streams
 
 
 class Ticket(Struct):
@@ -55,14 +55,13 @@ class Ticket(Struct):
 
 class Ledger:
     __slots__ = (
-        "checkpoint_due",
+        "buckets",
         "collection",
         "commit_known",
         "committed",
         "counted",
         "counted_synced",
-        "decree",
-        "decrees",
+        "derived",
         "effects",
         "expansion",
         "lineage",
@@ -74,8 +73,6 @@ class Ledger:
         "saved_synced",
         "settings",
         "snapshot",
-        "state_from",
-        "streams",
         "synced",
         "tail",
         "tail_bytes",
@@ -87,9 +84,17 @@ class Ledger:
         "writes",
     )
 
-    def __init__(self, settings: Settings, effects: list[Effect], recovered: Recovered) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        effects: list[Effect],
+        recovered: Recovered,
+        buckets: int = 1,
+        derived: Derived | None = None,
+    ) -> None:
         note = decode_note(recovered.note)
         self.settings = settings
+        self.buckets = buckets
         self.effects = effects
         self.promised: Term = note.promised
         self.promised_synced: Term = note.promised
@@ -111,18 +116,10 @@ class Ledger:
         self.ticket = 0
         self.persisted_ticket = 0
         self.tickets: deque[Ticket] = deque()
-        self.streams = Streams(_MEMORY_US)
-        self.decree: Decree | None = None
-        """The last one in the committed log."""
-        self.decrees: deque[tuple[int, Decree]] = deque()
-        """Those after it, with their offsets."""
-        self.state_from: int | None = None
-        """What is derived from the log is complete from this offset on; None where the copy lacks a state."""
+        self.derived = derived or Derived()
         self.saved = 0
         self.saved_synced = 0
         """The offset of the state that is on disk: a restart replays from there, so retention must not go beyond."""
-        self.checkpoint_due = 0
-        """Batches appended since the state was last stored."""
         self.snapshot: Snapshot | None = None
         """The last one that was taken for another copy."""
         self.collection = note.collection if begun(note.collection, recovered.start, recovered.end) else None
@@ -153,18 +150,14 @@ class Ledger:
             self._install(state)
             self.saved = self.saved_synced = state.offset
         elif recovered.start == 0 and self.collection is None:
-            self.state_from = 0
+            self.derived.begin()
         for batch in recovered.batches:
-            self._derive(batch)
+            self.derived.append(batch)
         self._complete_if_whole()
 
     def _install(self, state: State) -> None:
-        self.state_from, self.decree = state.offset, state.decree
+        self.derived.install(state, self.start)
         self.timestamp = max(self.timestamp, state.timestamp)
-        if state.decree is not None:
-            self.streams.memory_us = state.decree.government.memory_us
-        self.streams.restore(state.streams)
-        self.decrees.clear()
         if state.offset <= self.end:
             self.committed = max(self.committed, state.offset)
 
@@ -183,7 +176,22 @@ class Ledger:
 
     @property
     def latest_decree(self) -> Decree | None:
-        return self.decrees[-1][1] if self.decrees else self.decree
+        return self.derived.latest_decree
+
+    @property
+    def streams(self) -> Streams:
+        return self.derived.streams
+
+    @property
+    def state_from(self) -> int | None:
+        """What is derived from the log is complete from this offset on; None where the copy lacks a state."""
+        return self.derived.state_from
+
+    @property
+    def purged(self) -> bool:
+        """No application has anything of the other half of a split any more: the entry is settled from which on the log
+        is this half's alone."""
+        return not self.derived.hosts or self.derived.level >= self.buckets
 
     # Writing.
 
@@ -210,8 +218,7 @@ class Ledger:
         self.uncommitted.append((header.end_offset, batch.length))
         self.uncommitted_bytes += batch.length
         self.timestamp = max(self.timestamp, header.last_timestamp)
-        self.checkpoint_due += 1
-        self._derive(batch)
+        self.derived.append(batch)
 
     def _expanded_by(self, batch: Batch) -> bool:
         """Whether it is the entry from which on this copy, a newcomer in its epoch, has to acknowledge."""
@@ -223,16 +230,6 @@ class Ledger:
         if expanded:
             self.expansion = Expansion(epoch, self.end)
         return expanded
-
-    def _derive(self, batch: Batch) -> None:
-        """What follows from an entry; it is unrolled with it."""
-        offset = batch.header.base_offset
-        if self.state_from is None or offset < self.state_from:
-            return
-        self.streams.append(batch)
-        decree = decree_in(batch)
-        if decree is not None:
-            self.decrees.append((offset, decree))
 
     def cut(self, end: int) -> None:
         """Unroll everything from an offset on, and all that was derived from it."""
@@ -249,9 +246,7 @@ class Ledger:
         self._shorten_tail(end)
         while self.uncommitted and self.uncommitted[-1][0] > end:
             self.uncommitted_bytes -= self.uncommitted.pop()[1]
-        self.streams.cut(end)
-        while self.decrees and self.decrees[-1][0] >= end:
-            self.decrees.pop()
+        self.derived.cut(end)
 
     def _shorten_tail(self, end: int) -> None:
         for offset in [offset for offset in self.tail if offset >= end]:
@@ -270,8 +265,8 @@ class Ledger:
     def _note(self, *, counts: bool = False) -> None:
         if counts and self.stated:
             self.counted, self.expansion = epoch_of(self.promised), None
-        note = NoteContent(self.promised, tuple(self.lineage.runs), self.collection, self.counted, self.expansion)
-        self.writes.append(Note(encode(note)))
+        known = (self.promised, tuple(self.lineage.runs), self.collection, self.counted, self.expansion)
+        self.writes.append(Note(encode(NoteContent(*known, self.buckets))))
 
     def _count_no_more(self, counted: int) -> None:
         """Noted before the entries go that it counted by: a crash in between leaves a copy that claims too little."""
@@ -307,25 +302,21 @@ class Ledger:
         end = min(self.commit_known, self.synced)
         if end <= self.committed or self.state_from is None or end < self.state_from:
             return
-        while self.decrees and self.decrees[0][0] < end:
-            offset, self.decree = self.decrees.popleft()
-            self.streams.commit(offset)
-            self.streams.memory_us = self.decree.government.memory_us
-        self.streams.commit(end)
+        self.derived.settle(end)
         self.committed = end
         self.effects.append(CommittedEffect(end))
-        # The larger the table, the rarer: storing it costs by its length.
-        if self.checkpoint_due >= self.settings.checkpoint_batches + len(self.streams.settled) // 4:
+        if self.derived.is_due(self.settings):
             self._checkpoint()
 
     def _checkpoint(self) -> None:
-        self.checkpoint_due, self.saved = 0, self.committed
+        self.saved = self.committed
+        self.derived.stored()
         self.writes.append(Keep(STATE, encode(self.state())))
 
     def state(self) -> State:
         """All that is derived from the committed log."""
         assert self.state_from is not None and self.committed >= self.state_from
-        return State(self.committed, self.timestamp, self.decree, self.streams.image())
+        return self.derived.state(self.committed, self.timestamp)
 
     def take_snapshot(self) -> Snapshot:
         """For a copy that begins anew. It is kept, in case its transfer is interrupted."""
@@ -368,10 +359,8 @@ class Ledger:
             self._count_no_more(0)
         self.writes.append(Discard(STATE))
         self._discard_parts()
-        self.collection, self.state_from = collection, None
-        self.streams.restore(Image(0, ()))
-        self.decrees.clear()
-        self.decree = None
+        self.collection = collection
+        self.derived.clear()
         self._reset(collection.start, collection.start_term)
         self._note()
 

@@ -10,7 +10,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from .effect import Effect, Send
-from .government import NO_TERM, NodeId, downstream
+from .government import NO_TERM, NodeId, Term, downstream
 from .ledger import Ledger
 from .lineage import Lineage, common_end
 from .message import (
@@ -26,7 +26,10 @@ from .message import (
     Wedge,
     Wedged,
 )
+from .recovered import State, encode
 from .relay import Relay
+from .snapshot import snapshot
+from .streams import Image
 
 
 class Member:
@@ -84,8 +87,21 @@ class Member:
         common = common_end(ledger.lineage, Lineage(wedge.start, wedge.end, wedge.runs))
         if common is None:
             self.foreign = True
+        elif common < ledger.committed and ledger.latest_decree is None:
+            self._begin_anew(wedge.term)
         else:
             ledger.cut(common)
+
+    def _begin_anew(self, term: Term) -> None:
+        """No government has ever opened, so what is here was imported, and was shown to nobody. Everybody else who had
+        more of it than the leader has is gone."""
+        ledger = self.ledger
+        nothing = snapshot(0, 0, NO_TERM, encode(State(0, 0, None, Image(0, ()))), ledger.settings.part_bytes)
+        ledger.collect(nothing.part(term, 0))
+        ledger.count()
+        ledger.saved_synced = 0
+        for ticket in ledger.tickets:
+            ticket.saved = 0
 
     def wedged_again(self, sender: NodeId, wedge: Wedge) -> None:
         """The Wedge was lost, or its answer, or somebody else feeds us now that the government is expanded."""
@@ -129,7 +145,7 @@ class Member:
         end = ledger.end
         if message.previous_end == end and message.previous_term in (ledger.lineage.last_term, NO_TERM):
             ledger.append(message.batch)
-            if ledger.decrees and ledger.decrees[-1][0] == end:
+            if ledger.derived.decrees and ledger.derived.decrees[-1][0] == end:
                 self._pass_on()
             ledger.commit_known = max(ledger.commit_known, message.committed)
         elif message.previous_end < end:

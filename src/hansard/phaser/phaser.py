@@ -8,10 +8,13 @@ Whoever runs it calls `turn` with what has happened and carries out what it retu
 deadline or timeout in it has a bearing on what is stored: they only repeat messages and give up waiting.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 
+from hansard.application import Application
+
 from .barrier import Barrier
+from .derived import Derived
 from .desk import Desk
 from .effect import Achievement, AnswerRead, Effect, Pressure, Send
 from .event import (
@@ -21,6 +24,9 @@ from .event import (
     Doubled,
     Event,
     Fetched,
+    Hindered,
+    Import,
+    Imports,
     Paused,
     Persisted,
     Read,
@@ -30,6 +36,7 @@ from .event import (
     Trimmed,
 )
 from .government import Government, NodeId, Term, epoch_of, first_term, next_term, upstream
+from .importing import Intake
 from .leader import Leader, Phase
 from .ledger import Ledger
 from .member import Member
@@ -47,7 +54,7 @@ from .message import (
     Wedge,
     Wedged,
 )
-from .outcome import NotLeader
+from .outcome import Importing, NotLeader
 from .recovered import Recovered, Standing, epoch_within
 from .relay import Relay
 from .settings import Settings
@@ -62,6 +69,7 @@ class Phaser:
         "effects",
         "following",
         "government",
+        "intake",
         "leading",
         "ledger",
         "me",
@@ -70,13 +78,25 @@ class Phaser:
         "wall_us",
     )
 
-    def __init__(self, me: NodeId, bucket: int, settings: Settings, recovered: Recovered, *, buckets: int = 1) -> None:
+    def __init__(
+        self,
+        me: NodeId,
+        bucket: int,
+        settings: Settings,
+        recovered: Recovered,
+        *,
+        buckets: int = 1,
+        founded: int = 1,
+        applications: Sequence[Application] = (),
+    ) -> None:
+        """`founded`: how many buckets there were at the beginning of the log, if that was imported."""
         self.me = me
         self.bucket = bucket
         self.settings = settings
         self.effects: list[Effect] = []
-        self.ledger = Ledger(settings, self.effects, recovered)
+        self.ledger = Ledger(settings, self.effects, recovered, buckets, Derived(applications, bucket, founded))
         self.desk = Desk(bucket, buckets, self.ledger, self.effects, settings)
+        self.intake = Intake(self.desk)
         self.barrier = Barrier(self.effects, settings)
         self.government: Government | None = None
         """Of the epoch promised, as far as it is known."""
@@ -108,7 +128,8 @@ class Phaser:
     def standing(self) -> Standing:
         """What this copy is good for if its bucket loses everybody, as far as that is surely on disk."""
         ledger = self.ledger
-        return Standing(ledger.counted_synced, epoch_within(ledger.expansion, ledger.synced), ledger.synced)
+        expanded, promised = epoch_within(ledger.expansion, ledger.synced), epoch_of(ledger.promised_synced)
+        return Standing(ledger.counted_synced, expanded, ledger.synced, promised, ledger.buckets)
 
     @property
     def idle(self) -> bool:
@@ -158,7 +179,14 @@ class Phaser:
                 self._connected(event.node)
             case Paused():
                 self.desk.paused = event.paused
+            case Hindered():
+                self.desk.hinder(event.by)
+            case Import():
+                self.intake.take(event, self.leading, self.now_us)
+            case Imports():
+                self.intake.allow(event.allowed, event.end)
             case Doubled():
+                self.ledger.buckets = event.buckets  # noted with the next promise, which comes with it
                 self.desk.doubled(event.buckets)
             case Trimmed():
                 if self.ledger.start < event.start <= self.ledger.committed:  # or else it was begun anew meanwhile
@@ -172,7 +200,7 @@ class Phaser:
         ledger, leading, following, backlog = self.ledger, self.leading, self.following, self.desk.backlog
         relay: Relay | None = None
         if leading is not None:
-            leading.advance(self.now_us)
+            leading.advance(self.now_us, importing=self.intake.allowed)
             if leading.phase is Phase.OPEN:
                 self._serve(leading)
             relay = leading.relay
@@ -182,6 +210,8 @@ class Phaser:
             ledger.commit()
             relay = following.relay
             following.pump()
+        if self.intake.pending:
+            self.intake.settle(leading, self.now_us)
         if ledger.writes:
             ledger.flush()
         if following is not None:
@@ -199,7 +229,7 @@ class Phaser:
             desk.drain(leading.term, self.now_us, self.wall_us)
         if leading.government.newcomers:
             leading.expand(self.wall_us)
-        if barrier.running or barrier.waiting:
+        if (barrier.running or barrier.waiting) and self.ledger.purged:
             self._read_on(leading)
 
     def _read_on(self, leading: Leader) -> None:
@@ -214,7 +244,7 @@ class Phaser:
     def _confirm(self, relay: Relay, leading: Leader) -> None:
         if self.barrier.running:
             confirmed = min([relay.feeds[node].confirmed for node in leading.counted], default=self.barrier.round)
-            self.barrier.confirmed(confirmed, self.ledger.committed)
+            self.barrier.confirmed(confirmed, self.ledger)
 
     def _send(self, to: NodeId, message: Message) -> None:
         self.effects.append(Send(to, message))
@@ -304,19 +334,7 @@ class Phaser:
             return
         if message.term < self.term and not isinstance(message, Estranged):
             return
-        match message:
-            case Acknowledge():
-                relay.acknowledge(feed, message)
-            case Wedged():
-                relay.wedged(feed, message)
-            case Estranged():
-                relay.estranged(feed)
-            case Confirmed():
-                feed.confirmed = max(feed.confirmed, message.round)
-            case PartKept():
-                relay.part_kept(feed, message)
-            case _:
-                assert_never(message)
+        relay.came_back(feed, message)
 
     def _wedge(self, sender: NodeId, wedge: Wedge) -> None:
         if wedge.term < self.term:
@@ -341,7 +359,9 @@ class Phaser:
 
     def _submit(self, submit: Submit) -> None:
         government, epoch = self.government, epoch_of(self.term)
-        if self.leading is not None or government is None or submit.epoch > epoch:
+        if self.intake.allowed:
+            self.desk.answer(submit.id, Importing())
+        elif self.leading is not None or government is None or submit.epoch > epoch:
             self.desk.put(submit, self.now_us)
         else:
             self.desk.answer(submit.id, NotLeader(government.leader, epoch))
@@ -361,11 +381,8 @@ class Phaser:
 
     def _connected(self, node: NodeId) -> None:
         relay, following = self.relay, self.following
-        feed = relay.feeds.get(node) if relay is not None else None
-        if relay is not None and feed is not None:
-            feed.commit_there = -1  # it may have restarted: the answer will tell
-            feed.restart(max(feed.through, feed.floor))
-            relay.remind(feed)
+        if relay is not None:
+            relay.connected(node)
         if following is not None and following.upstream == node:
             following.remind()
 

@@ -1,18 +1,20 @@
 """What a phaser finds on its disk when it starts, and what it leaves there."""
 
+from collections.abc import Collection as Several
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from hansard.application import Image
 from hansard.batch import Batch
 
 from .decree import Decree
-from .government import NO_TERM, Term
+from .government import NO_TERM, Term, epoch_of
 from .lineage import Run
 from .message import Collection
-from .streams import Image
+from .streams import Image as Table
 
 STATE: Final = "state"
 """The name of the document with the state at an offset."""
@@ -39,6 +41,8 @@ class NoteContent(Struct, frozen=True, array_like=True):
     counted: int = 0
     """The last epoch in which this copy was appointed as one that counts: its leader, or a full member."""
     expansion: Expansion | None = None
+    buckets: int = 1
+    """How many there were when this was noted: a copy from before a split has the other half's changes too."""
 
 
 class State(Struct, frozen=True, array_like=True):
@@ -48,7 +52,10 @@ class State(Struct, frozen=True, array_like=True):
     timestamp: int
     """No entry from here on has a lower one."""
     decree: Decree | None
-    streams: Image
+    streams: Table = Table(0, ())
+    """Of a state that was stored before applications were: since then this is one of the images."""
+    images: tuple[Image, ...] = ()
+    """By name: the streams, and each application."""
 
 
 class _Place(Struct, frozen=True, array_like=True):
@@ -80,6 +87,10 @@ class Standing(Struct, frozen=True):
     """The last epoch in which it was a newcomer and has the expanded government in its log. The leader sends that entry
     on before its own disk has it, and after a crash may go on without: this counts only if the report came through."""
     end: int
+    promised: int = 0
+    """The last epoch that it has promised to follow: it will not follow an earlier one."""
+    buckets: int = 1
+    """How many there were when that was noted."""
 
     def suffices(self, epoch: int, *, expanded: bool) -> bool:
         """Whether it has all that was ever acknowledged, where this epoch was the last to open, and has expanded."""
@@ -91,8 +102,8 @@ def standing(recovered: Recovered) -> Standing:
     note, start, end = decode_note(recovered.note), recovered.start, recovered.end
     state_from = replay_from(recovered.documents)
     if begun(note.collection, start, end) or not start <= state_from <= end:
-        return Standing(counted=0, expanded=0, end=end)
-    return Standing(note.counted, epoch_within(note.expansion, end), end)
+        return Standing(0, 0, end, epoch_of(note.promised), note.buckets)
+    return Standing(note.counted, epoch_within(note.expansion, end), end, epoch_of(note.promised), note.buckets)
 
 
 def epoch_within(expansion: Expansion | None, end: int) -> int:
@@ -103,6 +114,12 @@ def epoch_within(expansion: Expansion | None, end: int) -> int:
 def begun(collection: Collection | None, start: int, end: int) -> bool:
     """Whether the log was thrown away for this snapshot: the note may be older than that."""
     return collection is not None and start == end == collection.start
+
+
+def dispensable(name: str, start: int) -> bool:
+    """Whether a copy whose log begins there may go on without this document. Its state is derived from the log, and can
+    be made anew where all of that is there; parts of a snapshot are sent again."""
+    return name != STATE or start == 0
 
 
 def decode_note(content: bytes) -> NoteContent:
@@ -117,6 +134,13 @@ def decode_state(content: bytes) -> State:
     return msgspec.msgpack.decode(content, type=State)
 
 
-def replay_from(documents: Mapping[str, bytes]) -> int:
-    """The offset from which on a starting phaser wants to see the batches of its log again."""
-    return msgspec.msgpack.decode(documents[STATE], type=_Place).offset if STATE in documents else 0
+def replay_from(documents: Mapping[str, bytes], applications: Several[str] = ()) -> int:
+    """The offset from which on a starting phaser wants to see the batches of its log again; all of them, where it has
+    an application that was not there before."""
+    if STATE not in documents:
+        return 0
+    if applications:
+        stored = [image.name for image in decode_state(documents[STATE]).images]
+        if any(name not in stored for name in applications):
+            return 0
+    return msgspec.msgpack.decode(documents[STATE], type=_Place).offset

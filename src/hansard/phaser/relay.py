@@ -6,6 +6,7 @@ acknowledgements that grow.
 """
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from hansard.batch import Batch
 
@@ -14,7 +15,7 @@ from .event import Fetched
 from .feed import Feed, Transfer
 from .government import NodeId
 from .ledger import Ledger
-from .message import Acknowledge, Append, Commit, Confirm, Part, PartKept, Wedge, Wedged
+from .message import Acknowledge, Append, Commit, Confirm, Confirmed, Estranged, Part, PartKept, Wedge, Wedged
 
 
 class Relay:
@@ -54,6 +55,21 @@ class Relay:
         self.effects.append(Send(node, message))
 
     # What comes back.
+
+    def came_back(self, feed: Feed, message: Acknowledge | Wedged | Estranged | Confirmed | PartKept) -> None:
+        match message:
+            case Acknowledge():
+                self.acknowledge(feed, message)
+            case Wedged():
+                self.wedged(feed, message)
+            case Estranged():
+                self.estranged(feed)
+            case Confirmed():
+                feed.confirmed = max(feed.confirmed, message.round)
+            case PartKept():
+                self.part_kept(feed, message)
+            case _:
+                assert_never(message)
 
     def wedged(self, feed: Feed, message: Wedged) -> None:
         """It follows the term. What it says it has decides how it goes on."""
@@ -177,6 +193,14 @@ class Relay:
     def _ask(self, feed: Feed) -> None:
         feed.asked_us = self.now_us
         self._send(feed.node, Confirm(self.wedge.term, self.round))
+
+    def connected(self, node: NodeId) -> None:
+        """The way to it was lost, and is there again. It may have restarted: the answer will tell."""
+        feed = self.feeds.get(node)
+        if feed is not None:
+            feed.commit_there = -1
+            feed.restart(max(feed.through, feed.floor))
+            self.remind(feed)
 
     @property
     def settled(self) -> bool:

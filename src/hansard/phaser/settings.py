@@ -24,6 +24,8 @@ class Settings(Struct, frozen=True, kw_only=True, gc=False):
     """Without progress for this long, what was sent is taken for lost."""
     checkpoint_batches: int = 4096
     """Batches after which the state is stored, which bounds what a restart has to replay; more if it is large."""
+    checkpoint_bytes: int = 64 << 20
+    """The same in bytes, which with an application are held in memory by a copy that starts."""
 
     def __post_init__(self) -> None:
         assert min(getattr(self, field) for field in self.__struct_fields__) > 0

@@ -12,13 +12,18 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 
+from hansard.application import Entries
 from hansard.batch import Batch, Flag
 
 from .outcome import Receipt
 
+NAME: Final = "streams"
+VERSION: Final = 1
+"""As any application's, under which the settled table is stored."""
 NO_SERIES: Final = -1
 NO_CONNECTION: Final = 0
 RECEIPTS_MAX: Final = 32
@@ -53,21 +58,26 @@ def last_series(batch: Batch) -> int:
 
 
 def pieces(batch: Batch) -> Iterator[Piece]:
-    """Of a client's batch one; of a merged one as many as connections follow each other in it."""
+    """Of a client's batch one; of a merged one as many as connections follow each other in it. What was imported may
+    have been cut otherwise than it was submitted: a piece has one time, and no gap in its offsets."""
     header = batch.header
-    if header.flags & Flag.INTERNAL:
+    base, timestamp, count, flags = header.base_offset, header.first_timestamp, header.change_count, header.flags
+    if flags & Flag.INTERNAL or not count:
         return
-    base, timestamp, count = header.base_offset, header.first_timestamp, header.change_count
-    if not header.flags & Flag.CONNECTIONS:
+    if not flags & (Flag.CONNECTIONS | Flag.OFFSETS | Flag.TIMESTAMPS):
         if header.connection != NO_CONNECTION:
-            offset = int(batch.offsets[0]) if header.flags & Flag.OFFSETS else base
-            yield Piece(header.connection, header.first_series, last_series(batch), count, offset, timestamp)
+            yield Piece(header.connection, header.first_series, last_series(batch), count, base, timestamp)
         return
-    connections, series, offsets = batch.connections, batch.series.tolist(), batch.offsets.tolist()
-    starts = [0, *(np.flatnonzero(np.diff(connections)) + 1).tolist()]
-    for start, stop, connection in zip(starts, [*starts[1:], count], connections[starts].tolist(), strict=True):
-        if connection != NO_CONNECTION:
-            yield Piece(connection, series[start], series[stop - 1], stop - start, offsets[start], timestamp)
+    connections, series, offsets, times = batch.connections, batch.series, batch.offsets, batch.timestamps
+    breaks = connections[1:] != connections[:-1]
+    if flags & (Flag.OFFSETS | Flag.TIMESTAMPS):
+        breaks |= (offsets[1:] - offsets[:-1] != 1) | (times[1:] != times[:-1])
+    starts = np.concatenate(([0], np.flatnonzero(breaks) + 1))
+    lasts = np.concatenate((starts[1:], [count])) - 1
+    columns = (connections[starts], series[starts], series[lasts], lasts - starts + 1, offsets[starts], times[starts])
+    for piece in map(Piece, *[column.tolist() for column in columns]):
+        if piece.connection != NO_CONNECTION:
+            yield piece
 
 
 class Stream(Struct, frozen=True, array_like=True, gc=False):
@@ -233,6 +243,15 @@ class Streams:
             waiting.pop()
             if not waiting:
                 del self.by_connection[connection]
+
+    def entries(self) -> tuple[tuple[bytes | None, bytes], ...]:
+        """The settled table as an application's image: both halves of a split need all of it."""
+        return ((None, msgspec.msgpack.encode(self.image())),)
+
+    def join(self, version: int, image: Entries) -> None:
+        assert version == VERSION, f"a table of version {version}"
+        ((_, content),) = image
+        self.restore(msgspec.msgpack.decode(content, type=Image))
 
     def image(self) -> Image:
         return Image(self.forgotten, tuple(self.settled.items()))

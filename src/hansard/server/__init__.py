@@ -1,14 +1,19 @@
 """The shell around the cores: sockets, disks, threads and clocks. It does what a core wants, and decides nothing.
 
-    node.py        one task owns the phasers; what happens in one turn of the loop is handled together
+    start.py       one participant as a process, from its start to its end
+    shell.py       one task owns the core; what happens in one turn of the loop is handled together; lag.py: how late
+    vault.py       the two stores of a participant; disk.py: what a phaser finds there
     journal.py     the thread that writes and syncs, with one sync for all that waits
-    connection.py  frames over a socket, from whoever comes in
-    link.py        the way to another participant, dialled again whenever it is lost
-    asker.py       a client's connection: its submissions come in, the receipts of a turn go back in one frame
-    disk.py        a directory opened as this participant's, and what a phaser finds there
-    skeleton.py    a participant whose government comes from its command line
+    damage.py      what is damaged, and how it is mended; scrubber.py looks for it
+    port.py        who comes in: connection.py has frames over a socket
+    peers.py       the ways to other participants; link.py: one of them, dialled again whenever it is lost; outbox.py:
+                   what waits there, each bucket in its lane
+    reception.py   clients: asker.py has one connection, pages.py what they read, lounge.py reads that wait for more,
+                   admin.py what operators ask
+    story.py       what the log of the process says of the cluster
+    skeleton.py    a participant whose government comes from its command line, in node.py's smaller shell
 
-The way of a submission: connection -> asker -> node, which hands the events of this turn to the phaser -> its effects:
-one group for the journal, one frame for each link. What comes back, from the disk and from the links, takes the same
-way in, until the phaser answers: then the asker sends the receipt.
+The way of a submission: connection -> asker -> reception -> shell, which hands the events of this turn to the core ->
+its effects: one group for the journal, one frame for each link. What comes back, from the disk and from the links,
+takes the same way in, until the core answers: then the asker sends the receipt.
 """

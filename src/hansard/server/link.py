@@ -1,25 +1,27 @@
 """The way to another participant: a connection on which we speak and it listens, made again whenever it is lost.
 
-What is said while there is no connection is lost, as on any network; the phasers are told when there is one again. Each
+What is said while there is no connection is lost, as on any network; the cores are told when there is one again. Each
 turn's messages go out as one frame.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from random import Random
-from typing import Final
+from ssl import SSLError
+from typing import Any, Final, NamedTuple
 
-from hansard.batch import reopen
 from hansard.phaser.government import NodeId
-from hansard.phaser.message import Append, Commit, Message
 from hansard.wire.codec import Codec
 from hansard.wire.errors import MalformedFrame
 from hansard.wire.frame import Frame
 from hansard.wire.handshake import Hello, Role
 
 from .connection import Connection, Taker
+from .outbox import Outbox
+from .tls import Certificates, confirm, why
 
 log = logging.getLogger(__name__)
 
@@ -31,66 +33,122 @@ COMPANY_S: Final = 0.001
 SILENCE_S_MAX: Final = 3.0
 """The other side is asked so often whether it listens, and has so long to say so. Elsewhere nobody would notice that a
 way has gone: what is lost on it is what the phasers say, and they only say it again."""
-UNSENT_BYTES_MAX: Final = 64 << 20
-"""Flow control keeps far below it: whoever has so much waiting does not listen any more."""
+FRAME_BYTES: Final = 256 << 10
+"""What waits goes in frames of about this length, with what is urgent between them."""
+UNSAID_BYTES_MAX: Final = 64 << 20
+LANE_BYTES: Final = 1 << 20
+"""While so much waits in all, and so much in its lane, what can be said again is not taken. Flow control of one bucket
+keeps far below it, and that of many together does not."""
 
-PeerMessage = tuple[int, Message]
-"""With its bucket."""
 
+class Manner(NamedTuple):
+    """How messages of one kind are sent."""
 
-def peer_codec() -> Codec[PeerMessage]:
-    """Between participants: the checksums of batches are tried, their columns were looked at by who took them in."""
-    return Codec(PeerMessage, reopen)
+    codec: Callable[[], Codec[Any]]
+    patient: Callable[[Any], Hashable | None]
+    """Of a commit point, which may wait a little, its bucket; None for all else."""
+    carries: Callable[[Any], Hashable | None]
+    """Of what carries a commit point its bucket."""
+    urgent: Callable[[Any], bool] = lambda _message: False
+    """It goes before all else that waits."""
+    length: Callable[[Any], int] = lambda _message: 0
+    """In bytes, about: of what is large."""
+    lane: Callable[[Any], Hashable] = lambda _message: None
+    """In which it waits: nothing overtakes anything in the same one."""
+    again: Callable[[Any], bool] = lambda _message: False
+    """Whoever says it says it again if it is lost."""
 
 
 class Link:
+    """`node` is who is expected there; empty if it is not known. `connected` is told who it was."""
+
     def __init__(
-        self, node: NodeId, address: tuple[str, int], mine: Hello, connected: Callable[[NodeId], None], random: Random
+        self,
+        node: NodeId,
+        address: tuple[str, int],
+        mine: Hello,
+        manner: Manner,
+        connected: Callable[[NodeId], None],
+        random: Random,
+        certificates: Certificates | None = None,
     ) -> None:
         self.node = node
         self.address = address
+        self.there: NodeId = ""
+        """Who said hello; empty while there is no connection."""
+        self.trouble = ""
+        """Why there is no connection, in a few words."""
         self._mine = mine
+        self._manner = manner
         self._connected = connected
         self._random = random
-        self._codec = peer_codec()
-        self._outbox: list[PeerMessage] = []
-        self._commits: dict[int, Commit] = {}
+        self._certificates = certificates
+        self._codec = manner.codec()
+        self._urgent: list[Any] = []
+        self._outbox = Outbox()
+        """What is to be said, and is not handed to the connection yet, because that has enough to send."""
+        self._dropped = 0
+        self._planned = False
+        self._commits: dict[Hashable, Any] = {}
         """Of each bucket the commit point that waits for company."""
         self._waiting: asyncio.TimerHandle | None = None
         self._connection: Connection | None = None
         self._answers = 0
         """To the last question whether anybody listens."""
 
-    def say(self, bucket: int, message: Message) -> bool:
+    def __str__(self) -> str:
+        host, port = self.address
+        return self.there or self.node or f"{host}:{port}"
+
+    def say(self, message: Any) -> bool:
         """At the end of this turn, or a little later. Says whether it is the first one of the turn."""
         if self._connection is None:
             return False
-        if isinstance(message, Commit):
+        bucket = self._manner.patient(message)
+        if bucket is not None:
             self._commits[bucket] = message
             if self._waiting is None:
                 self._waiting = asyncio.get_running_loop().call_later(COMPANY_S, self._waited)
             return False
-        self._outbox.append((bucket, message))
-        return len(self._outbox) == 1
+        if self._manner.urgent(message):
+            self._urgent.append(message)
+        elif self._put(message):
+            self._commits.pop(self._manner.carries(message), None)
+        first, self._planned = not self._planned, True
+        return first
+
+    def _put(self, message: Any) -> bool:
+        lane, length, outbox = self._manner.lane(message), self._manner.length(message), self._outbox
+        full = outbox.bytes >= UNSAID_BYTES_MAX and outbox.bytes_in(lane) >= LANE_BYTES
+        if full and self._manner.again(message):
+            self._dropped += 1
+            return False
+        outbox.put(lane, message, length)
+        return True
 
     def _waited(self) -> None:
         self._waiting = None
         self.flush()
 
     def flush(self) -> None:
-        messages, self._outbox = self._outbox, []
-        if self._commits:
-            carried = {bucket for bucket, message in messages if isinstance(message, Append)}
-            messages += [(bucket, commit) for bucket, commit in self._commits.items() if bucket not in carried]
-            self._commits = {}
+        """What is urgent first; of all else as much as the connection takes, so that there is little before what will
+        be urgent next."""
+        self._planned = False
         connection = self._connection
-        if connection is None or not messages:
+        if connection is None:
             return
-        if connection.unsent_bytes > UNSENT_BYTES_MAX:
-            log.warning("%s takes nothing: connecting again", self.node)
-            connection.close()
-            return
-        connection.send(self._codec.frames(messages))
+        for commit in self._commits.values():
+            self._put(commit)
+        self._commits.clear()
+        outbox, (messages, self._urgent) = self._outbox, (self._urgent, [])
+        while messages or (outbox and not connection.is_full):
+            filled = 0
+            while outbox and not connection.is_full and filled < FRAME_BYTES:
+                message, length = outbox.take()
+                filled += length
+                messages.append(message)
+            connection.send(self._codec.frames(messages))
+            messages = []
 
     async def keep(self) -> None:
         """For ever: connect, and connect again."""
@@ -108,10 +166,10 @@ class Link:
         greeted: asyncio.Future[bool] = loop.create_future()
 
         def met(connection: Connection, hello: Hello) -> Taker:
-            self._check(hello)
+            self._check(connection, hello)
             if not greeted.done():  # or else nobody waits for it any more
                 greeted.set_result(True)
-                self._begin(connection)
+                self._begin(connection, hello)
             return self._heard
 
         def lost() -> None:
@@ -124,37 +182,57 @@ class Link:
         connection.lost = lost
         try:
             async with asyncio.timeout(DIAL_S_MAX):
-                await loop.create_connection(lambda: connection, *self.address)
+                host, port = self.address
+                secure = self._certificates.dialling if self._certificates is not None else None
+                await loop.create_connection(lambda: connection, host, port, ssl=secure)
                 if not await greeted:
+                    self.trouble = connection.trouble or self._hung_up
                     return False
             await self._keep_asking(connection, gone)
+        except SSLError as error:
+            self.trouble = why(error)
+            log.warning("cannot speak with %s: %s", self, self.trouble)
+            return False
         except (OSError, TimeoutError) as error:
-            log.debug("cannot reach %s: %s", self.node, error)
+            self.trouble = _named(error)
+            log.debug("cannot reach %s: %s", self, error)
             return False
         finally:
             connection.close()
         return True
 
+    @property
+    def _hung_up(self) -> str:
+        reason = "does not accept us, or has no TLS" if self._certificates is not None else "may want TLS"
+        return f"it hangs up before it says who it is: it {reason}"
+
     async def _keep_asking(self, connection: Connection, gone: asyncio.Event) -> None:
-        """Whether anybody listens, until it is over."""
+        """Whether anybody listens, until it is over. Who takes something of what waits for it does, though the answer
+        may be long in coming: what is asked waits behind all that."""
         while not gone.is_set():
-            self._answers = 0
+            self._answers, unsent, left = 0, connection.unsent_bytes, connection.left_bytes
             connection.send(self._codec.encode(()))
             with suppress(TimeoutError):
                 await asyncio.wait_for(gone.wait(), SILENCE_S_MAX)
-            if not self._answers and not gone.is_set():
-                log.warning("nothing comes from %s: connecting again", self.node)
+            takes = max(unsent, connection.unsent_bytes) > 0 and connection.left_bytes > left
+            if not self._answers and not takes and not gone.is_set():
+                log.warning("nothing comes from %s: connecting again", self)
                 connection.close()
                 await gone.wait()
 
-    def _check(self, hello: Hello) -> None:
-        if hello.role is not Role.PARTICIPANT or hello.node != self.node:
-            raise MalformedFrame(f"{self.node} was expected there, and not {hello.node or 'a client'}")
+    def _check(self, connection: Connection, hello: Hello) -> None:
+        if hello.role is not Role.PARTICIPANT or self.node not in ("", hello.node):
+            expected = self.node or "a participant"
+            raise MalformedFrame(f"{expected} was expected there, and not {hello.node or 'a client'}")
+        if self._certificates is not None:
+            confirm(connection.certificate, hello.node)
 
-    def _begin(self, connection: Connection) -> None:
+    def _begin(self, connection: Connection, hello: Hello) -> None:
         self._connection = connection
-        log.info("connected to %s", self.node)
-        self._connected(self.node)
+        connection.writable = self.flush
+        self.there = hello.node
+        log.info("connected to %s", self)
+        self._connected(self.there)
 
     def _heard(self, frame: Frame) -> None:
         if self._codec.decode(frame):
@@ -163,11 +241,23 @@ class Link:
 
     def _end(self) -> None:
         if self._connection is not None:
-            log.info("lost the connection to %s", self.node)
+            log.info("lost the connection to %s", self)
         self._connection = None
+        self.there = ""
+        self._urgent.clear()
         self._outbox.clear()
         self._commits.clear()
+        self._planned = False
+        if self._dropped:
+            log.warning("%s took so little that %d messages were not sent to it", self, self._dropped)
+            self._dropped = 0
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
+
+
+def _named(error: OSError | TimeoutError) -> str:
+    if isinstance(error, TimeoutError):
+        return "nothing comes from there"
+    return os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)

@@ -12,14 +12,16 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final, assert_never
 
-from hansard.batch import Batch
+from hansard.batch import Batch, reopen
 from hansard.phaser import Phaser, event
 from hansard.phaser.effect import Answer, AnswerRead, Committed, Effect, Fetch, Persist, Pressure, Put, Report, Send
 from hansard.phaser.event import Connected, Event, Fetched, Persisted, Received, Tick
 from hansard.phaser.government import NodeId
+from hansard.phaser.message import Append, Commit, Message
 from hansard.phaser.outcome import Invalid, Outcome
 from hansard.storage.store import Store
 from hansard.wire import submission as wire
+from hansard.wire.codec import Codec
 from hansard.wire.errors import MalformedFrame, WrongCluster
 from hansard.wire.frame import Frame
 from hansard.wire.handshake import Hello, Role
@@ -28,7 +30,7 @@ from .asker import Asker, answer_codec, submission_codec
 from .connection import Connection, Taker
 from .disk import translated
 from .journal import Job, Journal, Search
-from .link import Link, peer_codec
+from .link import Link, Manner
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +44,21 @@ WAIT_US_MAX: Final = 3600 * 1_000_000
 """No submission is waited for any longer."""
 
 Address = tuple[str, int]
+
+PeerMessage = tuple[int, Message]
+"""With its bucket."""
+
+
+def peer_codec() -> Codec[PeerMessage]:
+    """Between participants: the checksums of batches are tried, their columns were looked at by who took them in."""
+    return Codec(PeerMessage, reopen)
+
+
+MANNER: Final = Manner(
+    peer_codec,
+    patient=lambda message: message[0] if isinstance(message[1], Commit) else None,
+    carries=lambda message: message[0] if isinstance(message[1], Append) else None,
+)
 
 
 class Node:
@@ -72,7 +89,7 @@ class Node:
         self._names = {node: f"{host}:{port}" for node, (host, port) in addresses.items()}
         random = Random()
         self._links = {
-            node: Link(node, address, self._hello, self._connected, random)
+            node: Link(node, address, self._hello, MANNER, self._connected, random)
             for node, address in addresses.items()
             if node != me
         }
@@ -131,10 +148,10 @@ class Node:
     def _met(self, connection: Connection, hello: Hello) -> Taker:
         """And says who it is."""
         if hello.role is Role.CLIENT:
-            asker = Asker(connection, self._submit, self._names, self._client_codecs)
+            asker = Asker(connection, self._submit, self._names.get, self._client_codecs)
             self._askers.add(asker)
             connection.lost = lambda: self._gone(asker)
-            connection.hold(held=bool(self._pressed))
+            asker.press(pressed=bool(self._pressed))
             return asker.received
         if hello.cluster != self._hello.cluster:
             raise WrongCluster(self._hello.cluster, hello.cluster or "none")
@@ -231,7 +248,7 @@ class Node:
         match effect:
             case Send():
                 link = self._links[effect.to]
-                if link.say(bucket, effect.message):
+                if link.say((bucket, effect.message)):
                     self._speaking.append(link)
             case Persist():
                 self._persist(bucket, effect)
@@ -276,7 +293,7 @@ class Node:
         else:
             self._pressed.discard(bucket)
         for asker in self._askers:
-            asker.connection.hold(held=bool(self._pressed))
+            asker.press(pressed=bool(self._pressed))
 
 
 def _now_us() -> int:

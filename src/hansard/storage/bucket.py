@@ -70,6 +70,10 @@ class BucketLog:
     def timestamp(self) -> int:
         return self.tail[-1].last_timestamp if self.tail else self.filed.timestamp
 
+    @property
+    def tail_bytes(self) -> int:
+        return sum([entry.length for entry in self.tail])
+
     def check_next(self, end: int, epoch: int, timestamp: int, header: Header) -> None:
         """Whether a batch may follow a log that ends so: offsets may have gaps, but nothing goes back."""
         for field, given, expected in (
@@ -120,6 +124,16 @@ class BucketLog:
         """Go on with what is known."""
         self.doubt = None
         self.take_note(self.note)
+
+    def fork(self, filed: BucketEntry) -> "BucketLog":
+        """Another bucket that is what this one is, damage and all; `filed` is what it has in segments."""
+        other = BucketLog(filed)
+        other.tail = list(self.tail)
+        if self.doubt is not None:
+            other.doubt = self.doubt.of(other.bucket)
+        if self.lost_note is not None:
+            other.lose_note(self.lost_note.of(other.bucket))
+        return other
 
     def reset(self, start: int) -> None:
         """An empty log that begins at `start`, with the same note."""

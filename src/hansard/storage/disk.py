@@ -3,8 +3,8 @@
 Paths are relative and posix, such as "journal/00.journal"; "" is the root. What is durable, and when:
 
 - the bytes and the size of a file, when `File.sync` returns;
-- its name, and every rename and removal, when `Disk.sync_folder` of the folder returns (of both folders for a
-  rename between two); syncing a file does not make its name durable;
+- its name, and every link, rename and removal, when `Disk.sync_folder` of the folder returns (of both folders for a
+  rename between two, of the new name's for a link); syncing a file does not make its name durable;
 - a folder, when `make_folder` returns.
 
 Whatever is not durable may be lost by a crash of the machine, in any combination and in parts. Only missing
@@ -75,10 +75,14 @@ class Disk(Protocol):
         """A file; FileNotFoundError if it is missing."""
 
     def rename(self, source: str, target: str) -> None:
-        """A file, replacing any other at the target: whoever looks finds one of the two, whole."""
+        """A file, replacing any other at the target: whoever looks finds one of the two, whole. If both are names of
+        one file, nothing happens."""
+
+    def link(self, source: str, target: str) -> None:
+        """A second name for a file, which lasts as long as it has any; FileExistsError if the target is there."""
 
     def sync_folder(self, path: str) -> None:
-        """Make creations, renames and removals in the folder durable, or raise `SyncFailed`."""
+        """Make creations, links, renames and removals in the folder durable, or raise `SyncFailed`."""
 
     def lock(self, *, shared: bool) -> None:
         """Hold the root against others (all others, or exclusive ones), or raise `DirectoryLocked`."""
@@ -197,6 +201,10 @@ class RealDisk:
     def rename(self, source: str, target: str) -> None:
         with _naming_full_disk(str(self._root / target), 0):
             os.replace(self._root / source, self._root / target)
+
+    def link(self, source: str, target: str) -> None:
+        with _naming_full_disk(str(self._root / target), 0):
+            os.link(self._root / source, self._root / target)
 
     def sync_folder(self, path: str) -> None:
         _sync_directory(self._root / path)

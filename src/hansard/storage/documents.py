@@ -13,18 +13,21 @@ A file is `buckets/BBBBB/NAME.document`, replaced as a whole:
 
 No journal record and no manifest names a document. But dropping a bucket is a journal record, and if a crash comes
 before its documents are removed, whoever replays that record has to remove those of then, and not those that were kept
-since: so each says at what moment of the journal it was kept.
+since: so each says at what moment of the journal it was kept. A fork is a journal record too. Before it, the documents
+that the new bucket gets are drafts, `NAME.document.fork-NUMBER-POSITION` after such a moment; then they are renamed.
 """
 
 import struct
 from collections.abc import Collection, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from crc32c import crc32c
 
 from . import document
 from .disk import Disk
-from .errors import Corrupt, DiskFull
+from .errors import Corrupt, DiskFull, SyncFailed
+from .manifest import bucket_path
+from .record import Moment
 
 ENDING: Final = ".document"
 MAGIC: Final = b"HNSD"
@@ -33,28 +36,26 @@ _PACKED = struct.Struct("<4sIQIIQI")
 HEADER_BYTES: Final = _PACKED.size
 
 
-class Moment(NamedTuple):
-    """A place in the journal, and so a time that orders what was done."""
-
-    number: int
-    position: int
-
-
 def document_path(bucket: int, name: str) -> str:
-    return f"{_folder(bucket)}/{name}{ENDING}"
+    return f"{bucket_path(bucket)}/{name}{ENDING}"
 
 
-def _folder(bucket: int) -> str:
-    return f"buckets/{bucket:05d}"
+def _draft_ending(drafted: Moment) -> str:
+    return f"{ENDING}.fork-{drafted.number}-{drafted.position}"
 
 
 class Documents:
     """Which documents there are. Invariant: those that are listed are on disk, and no others count."""
 
-    def __init__(self, disk: Disk, dropped: Mapping[int, Moment], *, read_only: bool) -> None:
-        """Those that the buckets' folders hold, without what was kept before its bucket was dropped."""
+    def __init__(
+        self, disk: Disk, dropped: Mapping[int, Moment], forked: Mapping[int, Moment], *, read_only: bool
+    ) -> None:
+        """Those that the buckets' folders hold, without what was kept before its bucket was dropped, and with what was
+        drafted for a fork that was made since."""
         self._disk = disk
         self._names: dict[int, frozenset[str]] = {}
+        self._drafts: dict[tuple[int, str], str] = {}
+        """The files of documents that only a reader has found, who may not rename them."""
         for folder in disk.list("buckets"):
             endings = (name.removesuffix(ENDING) for name in disk.list(f"buckets/{folder}") if name.endswith(ENDING))
             if (names := frozenset(endings)) and folder.isdigit():
@@ -62,6 +63,8 @@ class Documents:
         for bucket, moment in sorted(dropped.items()):
             gone = [name for name in self.names(bucket) if self._is_before(bucket, name, moment)]
             self._remove(bucket, gone, read_only=read_only)
+        for bucket, drafted in sorted(forked.items()):
+            self.adopt(bucket, drafted, read_only=read_only)
 
     def buckets(self) -> set[int]:
         return set(self._names)
@@ -72,7 +75,7 @@ class Documents:
     def keep(self, bucket: int, name: str, content: bytes, moment: Moment) -> None:
         """On disk when this returns; `moment` is not after what the journal gets next."""
         head = _PACKED.pack(MAGIC, VERSION, *moment, crc32c(content), len(content), 0)[:-4]
-        self._disk.make_folder(_folder(bucket))
+        self._disk.make_folder(bucket_path(bucket))
         path = document_path(bucket, name)
         try:
             document.replace(self._disk, path, head + crc32c(head).to_bytes(4, "little"), content)
@@ -89,6 +92,30 @@ class Documents:
     def drop(self, bucket: int) -> None:
         """All of a bucket's."""
         self._remove(bucket, self.names(bucket))
+
+    def links(self, source: int, bucket: int, drafted: Moment) -> list[tuple[str, str]]:
+        """The files of a bucket's documents, with the names that they get in a fork of it."""
+        ending = _draft_ending(drafted)
+        return [(document_path(source, name), f"{bucket_path(bucket)}/{name}{ending}") for name in self.names(source)]
+
+    def adopt(self, bucket: int, drafted: Moment, *, read_only: bool = False) -> None:
+        """What was linked for a fork counts, now that the fork is in the journal."""
+        ending = _draft_ending(drafted)
+        found = [name for name in self._disk.list(bucket_path(bucket)) if name.endswith(ending)]
+        names = [name.removesuffix(ending) for name in found]
+        for name in names:
+            draft = f"{bucket_path(bucket)}/{name}{ending}"
+            if read_only:
+                self._drafts[bucket, name] = draft
+                continue
+            try:
+                self._disk.rename(draft, document_path(bucket, name))
+            except DiskFull as error:  # the fork is made, so this cannot be refused; the next process goes on with it
+                raise SyncFailed(draft) from error
+        if names:
+            if not read_only:
+                self._disk.sync_folder(bucket_path(bucket))
+            self._names[bucket] = self._names.get(bucket, frozenset()) | frozenset(names)
 
     def give_up(self, paths: Collection[str]) -> None:
         """Those of these files that are damaged."""
@@ -115,11 +142,12 @@ class Documents:
             for path in (document_path(bucket, name) for name in names):
                 if self._disk.exists(path):
                     self._disk.remove(path)
-            self._disk.sync_folder(_folder(bucket))
+            self._disk.sync_folder(bucket_path(bucket))
 
     def read(self, bucket: int, name: str) -> bytes | None:
         """The content; None if there is none of that name."""
-        path, listed = document_path(bucket, name), self._names.get(bucket, frozenset())
+        listed = self._names.get(bucket, frozenset())
+        path = self._drafts.get((bucket, name)) or document_path(bucket, name)
         if name not in listed:
             return None
         try:

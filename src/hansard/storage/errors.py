@@ -12,6 +12,7 @@
     ├── Trimmed           what was asked for is no longer retained; start at what is
     ├── OutOfOrder        the appended batch does not follow the log; a mistake of the caller's
     ├── NotABoundary      the log cannot be cut inside a batch; a mistake of the caller's
+    ├── CannotFork        there is nothing to fork, or something in the way; a mistake of the caller's
     └── ReadOnly          the store was opened for reading
 
 Arguments are kept as given, so that an error survives pickling on its way between processes.
@@ -121,6 +122,10 @@ class Corrupt(StorageError):
         self.path, self.position, self.length, self.reason = path, position, length, reason
         self.bucket, self.first, self.end = bucket, first, end
 
+    def of(self, bucket: int) -> "Corrupt":
+        """The same damage, for another bucket that shares what is damaged."""
+        return _corrupt(self.path, self.position, self.length, self.reason, bucket, self.first, self.end)
+
     def __reduce__(self) -> tuple[object, ...]:
         return (_corrupt, (*self.args, self.bucket, self.first, self.end))
 
@@ -169,6 +174,15 @@ class NotABoundary(StorageError):
 
     def __str__(self) -> str:
         return f"bucket {self.bucket} cannot be cut at {self.cut}, inside the batch {self.first}..{self.end - 1}"
+
+
+class CannotFork(StorageError):
+    def __init__(self, bucket: int, source: int, problem: str) -> None:
+        super().__init__(bucket, source, problem)
+        self.bucket, self.source, self.problem = bucket, source, problem
+
+    def __str__(self) -> str:
+        return f"bucket {self.bucket} cannot become what bucket {self.source} is: {self.problem}"
 
 
 class ReadOnly(StorageError):

@@ -20,6 +20,7 @@ from .journal import JournalFile
 from .manifest import Segment, segment_path
 from .segment import Damage, open_batches
 
+ALIGNMENT = 8
 REACH_BYTES = 64 << 10
 """Entries of the journal that lie further apart than this are fetched one by one."""
 
@@ -62,16 +63,19 @@ class SegmentExtent(NamedTuple):
             data = file.read(self.position, self.length)
         finally:
             file.close()
-        end = self.first
+        end, missing = self.first, self.length - len(data)
+        cut = len(data)
         for place, item in open_batches(data):
-            if isinstance(item, Damage):
-                yield self._damage(path, place, item, end, data)
-            else:
+            if not isinstance(item, Damage):
                 yield item
                 end = item.header.end_offset
-        if len(data) < self.length:
-            damage = Damage(len(data), self.length - len(data), "the file is cut short")
-            yield self._damage(path, len(data), damage, end, data)
+            elif missing and place + item.length == len(data):
+                cut = place  # the beginning of what is missing: both are one damage
+            else:
+                yield self._damage(path, place, item, end, data)
+        if missing:
+            damage = Damage(cut, self.length - cut, "the file is cut short")
+            yield self._damage(path, cut, damage, end, data)
 
     def _damage(self, path: str, place: int, damage: Damage, first: int, data: bytes) -> Corrupt:
         stop = place + damage.length
@@ -113,7 +117,7 @@ class TailExtent(NamedTuple):
         for entry in self.entries:
             problem = "another batch than the one that was written lies here"
             try:
-                batch = reopen(data, entry.position - start)
+                batch = _reopen(data, entry.position - start, entry.length)
                 if (batch.header.base_offset, batch.header.end_offset) == (entry.base, entry.end):
                     yield batch
                     continue
@@ -121,6 +125,11 @@ class TailExtent(NamedTuple):
                 problem = str(error)
             where = (self.file.path, entry.position, entry.length)
             yield Corrupt(*where, problem, bucket=self.bucket, first=entry.base, end=entry.end)
+
+
+def _reopen(data: bytes, position: int, length: int) -> Batch:
+    """Notes and forks in the journal take any length, and behind one a batch may lie where vectors cannot be used."""
+    return reopen(data, position) if position % ALIGNMENT == 0 else reopen(data[position : position + length])
 
 
 Extent = SegmentExtent | TailExtent

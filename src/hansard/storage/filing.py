@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from hansard.batch import Batch, covering
+from hansard.batch import SPAN_MAX, Batch, covering
 
 from .bucket import Entry
 from .disk import Buffer, Disk, File
@@ -112,6 +112,13 @@ def sealed(segment: Segment) -> Segment:
     return replace(segment, sealed=True)
 
 
+def all_sealed(filed: BucketEntry) -> BucketEntry:
+    """The same, without a segment that would take more batches. Only the last one ever does."""
+    if not filed.segments or filed.segments[-1].sealed:
+        return filed
+    return replace(filed, segments=(*filed.segments[:-1], sealed(filed.segments[-1])))
+
+
 def file_entries(
     disk: Disk,
     settings: StoreSettings,
@@ -131,7 +138,9 @@ def file_entries(
                 if not isinstance(batch, Corrupt):
                     writer.add(batch, entry.fingerprints)
                 elif give_up_damaged:
-                    writer.add(covering(entry.base, entry.end, entry.epoch, entry.last_timestamp), frozenset())
+                    for base in range(entry.base, entry.end, SPAN_MAX):
+                        end = min(base + SPAN_MAX, entry.end)
+                        writer.add(covering(base, end, entry.epoch, entry.last_timestamp), frozenset())
                 else:
                     raise batch
             writer.flush()

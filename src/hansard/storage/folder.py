@@ -41,6 +41,9 @@ class Folder:
     def rename(self, source: str, target: str) -> None:
         self._disk.rename(self._at(source), self._at(target))
 
+    def link(self, source: str, target: str) -> None:
+        self._disk.link(self._at(source), self._at(target))
+
     def sync_folder(self, path: str) -> None:
         self._disk.sync_folder(self._at(path))
 

@@ -91,7 +91,7 @@ class Journal:
             record = record.at(position)
             head, crc = pack(record, target.number, target.synced, crc)
             placed.append(record)
-            chunks += (head, record.note) if record.batch is None else (head, record.batch.head, record.batch.body)
+            chunks += (head, record.content) if record.batch is None else (head, record.batch.head, record.batch.body)
             position += RECORD_BYTES + record.length
         try:
             if position > target.allocated:

@@ -18,6 +18,7 @@ from crc32c import crc32c
 from . import document
 from .disk import Disk
 from .errors import Corrupt, FormatMismatch
+from .record import Moment
 
 PATH: Final = "manifest"
 MAGIC: Final = b"HNSM"
@@ -65,6 +66,9 @@ class BucketEntry(msgspec.Struct, frozen=True, array_like=True):
     timestamp: int = 0
     segments: tuple[Segment, ...] = ()
     note: bytes = b""
+    forked: Moment | None = None
+    """Where in the journal the fork lies that made the bucket, if that is not filed: until the journal comes to it, the
+    bucket is not there. None for a bucket that is filed."""
 
 
 class Manifest(msgspec.Struct, frozen=True, array_like=True):
@@ -75,12 +79,16 @@ class Manifest(msgspec.Struct, frozen=True, array_like=True):
     holds: tuple[Hold, ...] = ()
 
 
+def bucket_path(bucket: int) -> str:
+    return f"buckets/{bucket:05d}"
+
+
 def segment_path(bucket: int, segment_id: int) -> str:
-    return f"buckets/{bucket:05d}/{segment_id:010d}.segment"
+    return f"{bucket_path(bucket)}/{segment_id:010d}.segment"
 
 
 def index_path(bucket: int, segment_id: int) -> str:
-    return f"buckets/{bucket:05d}/{segment_id:010d}.index"
+    return f"{bucket_path(bucket)}/{segment_id:010d}.index"
 
 
 def save(disk: Disk, manifest: Manifest) -> None:

@@ -1,5 +1,7 @@
 """Making a store's directory, and putting in order what a crash left of one, before anything in it is relied on."""
 
+from collections.abc import Iterable
+
 from . import ballast
 from . import identity as identities
 from . import manifest as manifests
@@ -46,14 +48,10 @@ def first_manifest(disk: Disk, settings: StoreSettings, *, read_only: bool) -> M
     return manifest
 
 
-def remove_leftovers(disk: Disk, manifest: Manifest) -> None:
-    """Files that a crash left and no bucket lists: unfinished filings, dropped segments, drafts of documents."""
-    listed = {
-        path
-        for entry in manifest.buckets
-        for segment in entry.segments
-        for path in (segment_path(entry.bucket, segment.id), index_path(entry.bucket, segment.id))
-    }
+def remove_leftovers(disk: Disk, segments: Iterable[tuple[int, int]]) -> None:
+    """Files that a crash left and no bucket lists: unfinished filings, dropped segments, drafts of documents, links for
+    forks that were not made."""
+    listed = {path for segment in segments for path in (segment_path(*segment), index_path(*segment))}
     for folder in disk.list("buckets"):
         for name in disk.list(f"buckets/{folder}"):
             if f"buckets/{folder}/{name}" not in listed and not name.endswith(ENDING):

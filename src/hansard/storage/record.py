@@ -1,4 +1,4 @@
-"""A record of the journal: 64 bytes that say what happens to which bucket, then the batch or the note, if there is one.
+"""A record of the journal: 64 bytes that say what happens to which bucket, then what belongs to it: a batch or a note.
 
 A record is in its place only if it carries the number of its file, its own position, and the checksum of the
 record before it. So neither what is left in a recycled file nor what a crash left behind a torn record can ever be
@@ -43,6 +43,9 @@ class Kind(IntEnum):
     """The bucket's log is thrown away; an empty one begins at `after`. The note stays."""
     DROP = 6
     """All of the bucket goes."""
+    FORK = 7
+    """The bucket becomes what another one is, its source; fork.py knows the content that follows. `after` and
+    `note_mark` are the source's, which they also tell of."""
 
 
 NOTE_LOST: Final = 0xFFFFFF
@@ -54,6 +57,13 @@ def note_mark(content: bytes) -> int:
     return min(crc32c(content) & 0xFFFFFF, NOTE_LOST - 1)
 
 
+class Moment(NamedTuple):
+    """A place in the journal, and so a time that orders what was done."""
+
+    number: int
+    position: int
+
+
 class Record(NamedTuple):
     kind: int
     bucket: int
@@ -62,21 +72,22 @@ class Record(NamedTuple):
     after: int
     """Where it ends after it."""
     position: int
-    """Of the record in its file; the batch or the note begins RECORD_BYTES later."""
+    """Of the record in its file; the batch or other content begins RECORD_BYTES later."""
     length: int
-    """Of the batch or the note."""
+    """Of the batch or other content."""
     crc: int
     batch: Batch | None = None
     problem: str = ""
-    """Why the batch or the note cannot be read, where it cannot."""
-    note: bytes = b""
+    """Why the batch or other content cannot be read, where it cannot."""
+    content: bytes = b""
+    """The note, or what a fork is of."""
     note_mark: int = 0
     """Of the bucket's note before this record."""
 
     def at(self, position: int) -> "Record":
         """The same in its place. Half of what `_replace` costs, and done for each batch."""
-        kind, bucket, before, after, _, length, crc, batch, problem, note, note_mark = self
-        return Record(kind, bucket, before, after, position, length, crc, batch, problem, note, note_mark)
+        kind, bucket, before, after, _, length, crc, batch, problem, content, note_mark = self
+        return Record(kind, bucket, before, after, position, length, crc, batch, problem, content, note_mark)
 
 
 class Gap(NamedTuple):
@@ -98,7 +109,7 @@ class Scan(NamedTuple):
 
 def pack(record: Record, number: int, synced: int, previous_crc: int) -> tuple[bytes, int]:
     """The record's bytes for its place in file `number`, and its checksum for the next one."""
-    content_crc = record.batch.header.crc if record.batch is not None else crc32c(record.note)
+    content_crc = record.batch.header.crc if record.batch is not None else crc32c(record.content)
     bare = _PACKED.pack(
         MAGIC,
         number,
@@ -198,12 +209,13 @@ def leftovers(window: Window, end: int, number: int) -> Iterator[int]:
 
 def _with_content(found: _Found, window: Window) -> Record:
     record = found.record
-    if record.kind == Kind.NOTE:
+    if record.kind in {Kind.NOTE, Kind.FORK}:
         place = window.at(record.position, RECORD_BYTES + record.length) + RECORD_BYTES
-        note = window.data[place : place + record.length]
-        if len(note) != record.length or crc32c(note) != found.content_crc:
-            return record._replace(problem="the note's checksum does not match")
-        return record._replace(note=note)
+        content = window.data[place : place + record.length]
+        if len(content) != record.length or crc32c(content) != found.content_crc:
+            what = "note" if record.kind == Kind.NOTE else "fork"
+            return record._replace(problem=f"the {what}'s checksum does not match")
+        return record._replace(content=content)
     if record.kind != Kind.BATCH:
         return record
     try:

@@ -5,14 +5,16 @@ may be in the operating system's memory only, perhaps because a sync failed, and
 not vanish with the next crash. (After a failed sync Linux takes the bytes for written: only writing them again helps.)
 """
 
+from msgspec.structs import replace
+
+from . import fork
 from .bucket import BucketLog
 from .disk import Disk
-from .documents import Moment
 from .errors import Corrupt, NotABoundary
-from .filing import cut_back
+from .filing import all_sealed, cut_back
 from .journal import FOLDER, HEADER_BYTES, Journal, JournalFile, live_files
 from .manifest import BucketEntry, Manifest
-from .record import RECORD_BYTES, Gap, Kind, Record, Scan, Window, leftovers, scan
+from .record import NOTE_LOST, RECORD_BYTES, Gap, Kind, Moment, Record, Scan, Window, leftovers, scan
 
 
 class Recovery:
@@ -20,10 +22,19 @@ class Recovery:
 
     def __init__(self, disk: Disk, manifest: Manifest) -> None:
         self._disk = disk
-        self.logs = {entry.bucket: BucketLog(entry) for entry in manifest.buckets}
+        self.logs = {entry.bucket: BucketLog(entry) for entry in manifest.buckets if entry.forked is None}
         self.damage: list[Corrupt] = []
         self.dropped: dict[int, Moment] = {}
         """Buckets that the journal drops, and when: what was kept of them earlier is gone."""
+        self.forked: dict[int, Moment] = {}
+        """Buckets that the journal has made by a fork and not dropped since; and when that was drafted, if this can be
+        read."""
+        self.linked: set[tuple[int, int]] = set()
+        """Bucket and number of segments that forks in the journal name: the journal cannot be read without them."""
+        self.inherited_bytes = 0
+        """What forks have in their tails of their sources."""
+        self._trimmed = {entry.forked: entry for entry in manifest.buckets if entry.forked is not None}
+        """What is filed of forks in the journal of which something was dropped since."""
         self._gap: tuple[JournalFile, Gap] | None = None
         self._suspects: set[int] = set()
         """Buckets of which no record has been seen since the last gap."""
@@ -59,9 +70,10 @@ class Recovery:
             return
         if item.kind == Kind.MARK:
             return
-        log = self.logs.get(item.bucket)
-        if log is None:
-            log = self.logs[item.bucket] = BucketLog(BucketEntry(item.bucket))
+        if item.kind == Kind.FORK:
+            self._fork(item, file)
+            return
+        log = self._log(item.bucket)
         self._account_for_gap(log, item)
         match item.kind:
             case Kind.TRUNCATE:
@@ -73,8 +85,15 @@ class Recovery:
             case Kind.DROP:
                 del self.logs[item.bucket]
                 self.dropped[item.bucket] = Moment(file.number, item.position)
+                self.forked.pop(item.bucket, None)
             case _:
                 self._batch(log, item, file)
+
+    def _log(self, bucket: int) -> BucketLog:
+        log = self.logs.get(bucket)
+        if log is None:
+            log = self.logs[bucket] = BucketLog(BucketEntry(bucket))
+        return log
 
     def _batch(self, log: BucketLog, item: Record, file: JournalFile) -> None:
         if item.problem:
@@ -89,7 +108,46 @@ class Recovery:
             self.damage.append(Corrupt(*where, item.problem, bucket=item.bucket))
             log.lose_note(self.damage[-1])
         else:
-            log.take_note(item.note)
+            log.take_note(item.content)
+
+    def _fork(self, item: Record, file: JournalFile) -> None:
+        """Whatever the bucket was, it is a fork now. Its tail is the source's, and so is what is wrong with it."""
+        bucket, moment = item.bucket, Moment(file.number, item.position)
+        where = (file.path, item.position + RECORD_BYTES, item.length)
+        self.logs.pop(bucket, None)
+        self._suspects.discard(bucket)
+        self.forked[bucket] = moment
+        if item.problem:
+            self.damage.append(Corrupt(*where, item.problem, bucket=bucket, first=0, end=item.after))
+            self._lose_tail(self._log(bucket), item, file)
+            self.logs[bucket].lose_note(self.damage[-1])
+            return
+        origin = fork.origin_of(item)
+        self.forked[bucket] = origin.drafted
+        if origin.filed is None:
+            return
+        source = self._log(origin.source)
+        if origin.in_doubt:
+            self._suspects.add(bucket)
+        else:
+            self._account_for_gap(source, item._replace(before=item.after))
+        source.filed = all_sealed(source.filed)
+        trimmed = self._trimmed.get(moment)
+        log = source.fork(trimmed or replace(origin.filed, forked=moment))
+        if item.note_mark != NOTE_LOST:
+            log.take_note(origin.filed.note)
+        elif log.lost_note is None:
+            log.lose_note(Corrupt(*where, "the note of the bucket that this is a fork of was lost", bucket=bucket))
+        if log.filed.end != source.filed.end:  # damage hides what became of the source before, and so this tail
+            self._lose_tail(log, item, file)
+        self.logs[bucket] = log
+        self.linked |= {(bucket, segment.id) for segment in log.filed.segments}
+        self.inherited_bytes += log.tail_bytes
+
+    def _lose_tail(self, log: BucketLog, item: Record, file: JournalFile) -> None:
+        log.tail = []
+        if item.after > log.end:
+            log.append_damaged(item.after, file, item.position + RECORD_BYTES, item.length)
 
     def _account_for_gap(self, log: BucketLog, item: Record) -> None:
         """The first record of a bucket after a gap tells what of it was in there."""

@@ -4,6 +4,8 @@ The copy is written over the damaged place and synced. A crash in between leaves
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
 
 from hansard.batch import Batch
 
@@ -13,6 +15,9 @@ from .disk import Disk
 from .errors import Corrupt
 from .manifest import segment_path
 from .segment import Damage, walk
+from .stock import Stock
+
+INDEX_ENDING: Final = ".index"
 
 
 class DoesNotFit(ValueError):
@@ -32,12 +37,15 @@ def overwrite(disk: Disk, log: BucketLog, damage: Corrupt, copy: Sequence[Batch]
         raise DoesNotFit(f"the copy has {sum(batch.length for batch in copy)} bytes for {damage.length} damaged ones")
     if not _is_part_of(log, damage):
         raise DoesNotFit(f"{damage.path} no longer holds these offsets of the bucket: they were cut, dropped or filed")
-    file = disk.open(damage.path)
+    missing = not disk.exists(damage.path)
+    file = disk.open(damage.path, create=missing)
     try:
         file.write(damage.position, [chunk for batch in copy for chunk in (batch.head, batch.body)])
         file.sync()
     finally:
         file.close()
+    if missing:
+        disk.sync_folder(damage.path.rpartition("/")[0])
     _check_digest(disk, log, damage)
 
 
@@ -61,3 +69,14 @@ def _check_digest(disk: Disk, log: BucketLog, damage: Corrupt) -> None:
             if digest != segment.digest:
                 reason = "the copy is whole, but is not what was stored here"
                 raise Corrupt(damage.path, damage.position, damage.length, reason, bucket=log.bucket)
+
+
+def is_index(damage: Corrupt) -> bool:
+    return damage.path.endswith(INDEX_ENDING)
+
+
+def discard_index(store: Stock, damage: Corrupt) -> None:
+    """An index is made anew from its segment when somebody wants it."""
+    with suppress(FileNotFoundError):
+        store.shelf.disk.remove(damage.path)
+    store.shelf.forget()

@@ -17,6 +17,8 @@ class Retention(NamedTuple):
     """The same in changes."""
     before: int | None = None
     """A segment goes when all of it is before this offset."""
+    through: int | None = None
+    """No segment after the one with this id goes, whatever else is said: those that came since may be another log's."""
 
 
 def held_from(holds: Iterable[Hold], bucket: int, now: int) -> int | None:
@@ -31,6 +33,8 @@ def droppable(segments: Sequence[Segment], keep: Retention, now: int, held: int 
     count = 0
     for segment in segments:
         if held is not None and segment.end > held:
+            break
+        if keep.through is not None and segment.id > keep.through:
             break
         byte_count -= segment.length
         change_count -= segment.change_count

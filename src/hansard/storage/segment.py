@@ -69,11 +69,12 @@ def walk(disk: Disk, bucket: int, segment: Segment) -> Iterator[tuple[int, Batch
     except FileNotFoundError:
         raise missing(bucket, segment) from None
     try:
-        position, step = 0, WALK_BYTES
+        position, step, end = 0, WALK_BYTES, segment.base
         while position < segment.length:
             data = file.read(position, min(step, segment.length - position))
             if not data:
-                raise Corrupt(path, position, segment.length - position, "the file is cut short", bucket=bucket)
+                rest, offsets = segment.length - position, {"first": end, "end": segment.end}
+                raise Corrupt(path, position, rest, "the file is cut short", bucket=bucket, **offsets)
             place, step = 0, WALK_BYTES
             last = position + len(data) >= segment.length or len(data) > BATCH_BYTES_MAX
             while place < len(data):
@@ -83,6 +84,7 @@ def walk(disk: Disk, bucket: int, segment: Segment) -> Iterator[tuple[int, Batch
                     break
                 yield position + place, item
                 place += item.length
+                end = item.header.end_offset if isinstance(item, Batch) else end
             position += place
     finally:
         file.close()
@@ -129,8 +131,11 @@ def _rebuild_index(
     assert made is not None
     whole = whole and builder.digest == segment.digest
     if whole and not read_only:
+        path = index_path(bucket, segment.id)
         with suppress(DiskFull):  # it is a convenience: reads go on without
-            file = disk.open(index_path(bucket, segment.id), create=True)
+            with suppress(FileNotFoundError):
+                disk.remove(path)  # not changed in place: another bucket may have it, of another length of the segment
+            file = disk.open(path, create=True)
             try:
                 file.truncate(0)
                 file.write(0, [chunk])

@@ -39,3 +39,9 @@ class Shelf:
             while self._index_bytes > INDEX_BYTES_MAX and len(self._indexes) > 1:
                 self._index_bytes -= self._indexes.popitem(last=False)[1].byte_count
         return made
+
+    def forget(self) -> None:
+        """What was made of segments that were damaged, or is not wanted any more, is made anew."""
+        with self._index_lock:
+            self._indexes.clear()
+            self._index_bytes = 0

@@ -4,6 +4,7 @@ turns the one into the other.
 Three locks, always taken in this order: maintenance (filing, cutting, dropping), the journal, what is in memory.
 """
 
+from collections.abc import Collection
 from copy import copy
 from threading import Lock
 
@@ -12,12 +13,13 @@ from msgspec.structs import replace
 from . import ballast
 from . import manifest as manifests
 from .bucket import BucketLog
-from .documents import Documents, Moment
+from .documents import Documents
 from .errors import Corrupt, DiskFull, ReadOnly, StoreFailed, SyncFailed
 from .filing import file_entries
 from .identity import Identity
 from .journal import HEADER_BYTES, Journal
 from .manifest import BucketEntry, Manifest, index_path, segment_path
+from .record import Moment
 from .recovery import Recovery
 from .settings import StoreSettings
 from .shelf import Shelf
@@ -36,7 +38,12 @@ class Stock:
         self.logs: dict[int, BucketLog] = recovery.logs
         self.damage: list[Corrupt] = recovery.damage
         """What recovery found in the journal."""
-        self._documents = Documents(shelf.disk, recovery.dropped, read_only=shelf.read_only)
+        ended = {bucket: moment for bucket, moment in recovery.dropped.items() if bucket not in recovery.forked}
+        self._documents = Documents(shelf.disk, ended, recovery.forked, read_only=shelf.read_only)
+        self._linked: set[tuple[int, int]] = recovery.linked
+        """Bucket and number of segments that forks in the part of the journal name which is not filed."""
+        self._inherited_bytes = recovery.inherited_bytes
+        """Of that part, what forks have in their tails too: it is filed once for each."""
         self._dropped: dict[int, Moment] = {}
         """Buckets that the part of the journal which is not filed drops, and when."""
         self.manifest = manifest
@@ -63,7 +70,15 @@ class Stock:
 
     @property
     def filing_due(self) -> bool:
-        return self.settings.filing_due(self.journal.unfiled_bytes, self.journal.unfiled_records)
+        return self.settings.filing_due(self._unfiled_bytes, self.journal.unfiled_records)
+
+    @property
+    def _filing_overdue(self) -> bool:
+        return self.settings.filing_overdue(self._unfiled_bytes, self.journal.unfiled_records)
+
+    @property
+    def _unfiled_bytes(self) -> int:
+        return self.journal.unfiled_bytes + self._inherited_bytes
 
     def file(self) -> None:
         """Copy the journal into segments. Appends and reads go on meanwhile."""
@@ -72,7 +87,7 @@ class Stock:
 
     def _make_room(self) -> None:
         """Appends that come faster than filing wait for it here."""
-        if self.settings.filing_overdue(self.journal.unfiled_bytes, self.journal.unfiled_records):
+        if self._filing_overdue:
             self.file()
 
     def _tidy(self) -> None:
@@ -96,32 +111,47 @@ class Stock:
             number = self.journal.current.number
             with self.shelf.lock:
                 logs = [log for _, log in sorted(self.logs.items())]
-                plans = [(log, replace(log.filed, note=log.note), log.entries_below(number)) for log in logs]
-        next_segment, entries, known = self.manifest.next_segment, [], segments_of(self.manifest)
-        for _, filed, tail in plans:
+                filed = [replace(log.filed, note=log.note, forked=None) for log in logs]
+                plans = [(log, entry, log.entries_below(number)) for log, entry in zip(logs, filed, strict=True)]
+        next_segment, entries, known = self.manifest.next_segment, [], self.segments()
+        for _, entry, tail in plans:
             entry, next_segment = file_entries(
-                self.shelf.disk, self.settings, filed, tail, next_segment, give_up_damaged=give_up_damaged
+                self.shelf.disk, self.settings, entry, tail, next_segment, give_up_damaged=give_up_damaged
             )
             entries.append(entry)
         self._save(Manifest(number, next_segment, tuple(entries), self.manifest.holds))
         self._dropped.clear()
+        self._linked.clear()
+        self._inherited_bytes = 0
         with self._journal_lock, self.shelf.lock:
             for (log, _, tail), entry in zip(plans, entries, strict=True):
                 log.take_filed(entry, len(tail))
             self.journal.release(number)
         with self._journal_lock:
             self.journal.remove_surplus()
-        self._remove_unlisted(known)
+        self._remove(known - self.segments())
         ballast.take(self.shelf.disk)
 
     def _save(self, manifest: Manifest) -> None:
         manifests.save(self.shelf.disk, manifest)
         self.manifest = manifest
 
-    def _remove_unlisted(self, known: set[tuple[int, int]]) -> None:
-        """The files of segments that the manifest no longer names. If a crash leaves some, opening removes them."""
-        for bucket, segment_id in sorted(known - segments_of(self.manifest)):
-            for path in (segment_path(bucket, segment_id), index_path(bucket, segment_id)):
+    def segments(self) -> set[tuple[int, int]]:
+        """Bucket and number of those that the manifest or the journal names: what is in no other file is not needed."""
+        return self._linked.union((entry.bucket, part.id) for entry in self.manifest.buckets for part in entry.segments)
+
+    def _is_named(self, bucket: int, segment_id: int) -> bool:
+        return (bucket, segment_id) in self._linked or any(
+            segment_id == segment.id
+            for entry in self.manifest.buckets
+            if entry.bucket == bucket
+            for segment in entry.segments
+        )
+
+    def _remove(self, segments: Collection[tuple[int, int]]) -> None:
+        """The files of segments that are named no longer. If a crash leaves some, opening removes them."""
+        for segment in sorted(segments):
+            for path in (segment_path(*segment), index_path(*segment)):
                 if self.shelf.disk.exists(path):
                     self.shelf.disk.remove(path)
 
@@ -171,7 +201,3 @@ class Writing:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if error is not None:
             self._stock.end_writing(error)
-
-
-def segments_of(manifest: Manifest) -> set[tuple[int, int]]:
-    return {(entry.bucket, segment.id) for entry in manifest.buckets for segment in entry.segments}

@@ -11,8 +11,8 @@ what has gathered into segments and gives the journal's files free. Each is call
 them apart are in stock.py.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from copy import copy
 from typing import assert_never
 
@@ -20,25 +20,24 @@ from msgspec.structs import replace
 
 from hansard.batch import Batch
 
-from . import ballast, opening, reading
+from . import ballast, fork, opening, reading
 from . import identity as identities
 from . import manifest as manifests
 from .bucket import BucketLog
 from .disk import Disk
-from .documents import Moment
-from .errors import Corrupt, DiskFull, NoStore, Trimmed
-from .filing import cut_back
+from .errors import CannotFork, Corrupt, DiskFull, NoStore, Trimmed
+from .filing import all_sealed, cut_back
 from .identity import Identity
 from .manifest import BucketEntry, Hold
 from .reading import Page, Query
-from .record import Kind, Record
+from .record import Kind, Moment, Record
 from .repair import DoesNotFit, overwrite
 from .retention import Retention, droppable, held_from
 from .salvage import without_damage
 from .settings import StoreSettings
 from .shelf import Shelf
-from .stock import Stock, segments_of
-from .write import Alteration, Append, Cut, Discard, Drop, Grouped, Keep, Note, Reset, Trim, Write, records_of
+from .stock import Stock
+from .write import Alteration, Append, Cut, Discard, Drop, Fork, Grouped, Keep, Note, Reset, Trim, Write, records_of
 
 ROOM_BYTES = 1 << 20
 """A full disk counts as having room again when it has this much more than an append needs."""
@@ -132,20 +131,21 @@ class Store(Stock):
         self._make_room()
         with self._journal_lock:
             records = records_of(run, self.log)
-            if self.full is not None:
-                needed = sum(record.length for record in records) + ROOM_BYTES
-                if self.shelf.disk.free_bytes() < needed:
-                    raise copy(self.full)
+            self._check_room(sum(record.length for record in records))
             placed = self.journal.write(records)
             file = self.journal.current
             with self.shelf.lock:
                 for record in placed:
                     log = self._made(record.bucket)
                     if record.kind == Kind.NOTE:
-                        log.take_note(record.note)
+                        log.take_note(record.content)
                     else:
                         log.append(record, file)
                 self.full = None
+
+    def _check_room(self, byte_count: int) -> None:
+        if self.full is not None and self.shelf.disk.free_bytes() < byte_count + ROOM_BYTES:
+            raise copy(self.full)
 
     def _made(self, bucket: int) -> BucketLog:
         """The bucket's log, which is there from now on. To be called under the lock."""
@@ -171,6 +171,8 @@ class Store(Stock):
                     self._documents.discard(bucket, name)
                 case Drop(bucket):
                     self._drop(bucket)
+                case Fork(bucket, source):
+                    self._fork(bucket, source)
                 case _:
                     assert_never(write)
 
@@ -217,6 +219,47 @@ class Store(Stock):
         if obsolete:
             self._tidy()
 
+    def _fork(self, bucket: int, source: int) -> None:
+        self._check_fork(bucket, source)
+        self._check_room(0)
+        if self._filing_overdue:
+            with suppress(Corrupt):  # of this or another bucket: whoever files next is told
+                self._file()
+        with self._journal_lock:
+            drafted = Moment(self.journal.current.number, self.journal.current.synced)
+        links = fork.segment_links(self.log(source).filed, bucket, self._is_named)
+        links += self._documents.links(source, bucket, drafted)
+        try:
+            fork.link(self.shelf.disk, bucket, links)
+            with self._journal_lock:
+                self._check_fork(bucket, source)  # others may have written to it meanwhile
+                self._say_fork(bucket, source, drafted)
+        except (DiskFull, CannotFork):
+            fork.unlink(self.shelf.disk, links)
+            raise
+        self._documents.adopt(bucket, drafted)
+
+    def _say_fork(self, bucket: int, source: int, drafted: Moment) -> None:
+        log = self.logs.get(source)
+        record, origin = fork.record_of(log, (bucket, source), drafted)
+        (placed,) = self.journal.write([record])
+        moment = Moment(self.journal.current.number, placed.position)
+        with self.shelf.lock:
+            self.logs.pop(bucket, None)
+            if log is not None and origin.filed is not None:
+                log.filed = all_sealed(log.filed)
+                self.logs[bucket] = log.fork(replace(origin.filed, forked=moment))
+                self._linked.update((bucket, segment.id) for segment in origin.filed.segments)
+                self._inherited_bytes += log.tail_bytes
+            self.full = None
+
+    def _check_fork(self, bucket: int, source: int) -> None:
+        if source not in self.buckets():
+            raise CannotFork(bucket, source, "there is nothing of that one")
+        log = self.log(bucket)
+        if log.end or log.note or log.lost_note or log.doubt or self.documents(bucket):
+            raise CannotFork(bucket, source, "it is not empty")
+
     def _say(self, kind: Kind, log: BucketLog, after: int) -> int:
         """In the journal, on disk; the place of the record."""
         (placed,) = self.journal.write([Record(kind, log.bucket, log.end, after, 0, 0, 0, note_mark=log.note_mark)])
@@ -224,27 +267,28 @@ class Store(Stock):
 
     # Maintenance.
 
-    def retain(self, keep: Mapping[int, Retention], now: int) -> None:
+    def retain(self, keep: Mapping[int, Retention], now: int, *, file: bool = True) -> None:
         """Drop what each bucket's retention and its holders no longer want; `now` in microseconds since 1970.
 
         First of what is filed, so that a full disk gets room; then the rest is filed and looked at too."""
         with self._writing(), self._maintenance:
             self._thin(keep, now)
-            self._file()
-            self._thin(keep, now)
+            if file:
+                self._file()
+                self._thin(keep, now)
 
     def _thin(self, keep: Mapping[int, Retention], now: int) -> None:
-        previous, entries = self.manifest, []
+        previous, gone = self.manifest, set[tuple[int, int]]()
         holds = tuple(hold for hold in previous.holds if hold.expires_at > now)
-        for entry in previous.buckets:
-            # A cut that is in the journal alone is not in the manifest yet: such a bucket waits for its next filing.
-            if entry.bucket in keep and entry == self.log(entry.bucket).filed:
-                held = held_from(holds, entry.bucket, now)
-                drop = droppable(entry.segments, keep[entry.bucket], now, held)
-                if drop:
-                    entry = replace(entry, start=entry.segments[drop - 1].end, segments=entry.segments[drop:])
-            entries.append(entry)
-        thinned = replace(previous, buckets=tuple(entries), holds=holds)
+        thinner: dict[int, BucketEntry] = {}
+        for filed in self.thinnable(keep):
+            bucket = filed.bucket
+            drop = droppable(filed.segments, keep[bucket], now, held_from(holds, bucket, now))
+            if drop:
+                thinner[bucket] = replace(filed, start=filed.segments[drop - 1].end, segments=filed.segments[drop:])
+                gone.update((bucket, segment.id) for segment in filed.segments[:drop])
+        entries = {entry.bucket: entry for entry in previous.buckets} | thinner
+        thinned = replace(previous, buckets=tuple(entry for _, entry in sorted(entries.items())), holds=holds)
         if thinned == previous:
             return
         try:
@@ -253,10 +297,25 @@ class Store(Stock):
             ballast.drop(self.shelf.disk)
             self._save(thinned)
         with self.shelf.lock:
-            for before, entry in zip(previous.buckets, entries, strict=True):
-                if entry is not before:
-                    self.logs[entry.bucket].take_filed(entry, 0)
-        self._remove_unlisted(segments_of(previous))
+            for bucket, entry in thinner.items():
+                self.logs[bucket].take_filed(entry, 0)
+        self._linked -= gone
+        self._remove(gone)
+
+    def thinnable(self, buckets: Collection[int]) -> list[BucketEntry]:
+        """What is filed of those of these buckets whose segments may go at any time.
+
+        A cut that is in the journal alone is not in the manifest: such a bucket waits for its next filing. A fork that
+        is in the journal alone says there what is filed of it, and so need not wait."""
+        listed = {entry.bucket: entry for entry in self.manifest.buckets}
+        with self.shelf.lock:
+            filed = [self.logs[bucket].filed for bucket in sorted(buckets) if bucket in self.logs]
+        return [
+            entry
+            for entry in filed
+            if (entry.forked is not None and entry.bucket not in listed)
+            or (entry.bucket in listed and all_sealed(listed[entry.bucket]) == all_sealed(entry))
+        ]
 
     def repair(self, damage: Corrupt, copy: Sequence[Batch]) -> None:
         """Overwrite what is damaged with batches from another copy of the bucket."""
@@ -264,6 +323,7 @@ class Store(Stock):
             raise DoesNotFit("it is not known which bucket is damaged")
         with self._writing(), self._maintenance:
             overwrite(self.shelf.disk, self.log(damage.bucket), damage, copy)
+            self.shelf.forget()  # an index that was made of it as it was lacks what is there again
 
     def give_up(self, damage: Sequence[Corrupt]) -> None:
         """Go on without what a scrub found to be damaged, where there is no copy of it. The offsets stay taken; those
@@ -274,7 +334,7 @@ class Store(Stock):
                 for log in self.logs.values():
                     log.settle()
             self._file(give_up_damaged=True)
-            entries, next_segment, known = [], self.manifest.next_segment, segments_of(self.manifest)
+            entries, next_segment, known = [], self.manifest.next_segment, self.segments()
             for entry in self.manifest.buckets:
                 entry, next_segment = without_damage(self.shelf.disk, self.settings, entry, paths, next_segment)
                 entries.append(entry)
@@ -282,7 +342,7 @@ class Store(Stock):
             with self.shelf.lock:
                 for entry in entries:
                     self.logs[entry.bucket].take_filed(entry, 0)
-            self._remove_unlisted(known)
+            self._remove(known - self.segments())
             self._documents.give_up(paths)
             self.damage = []
 
@@ -328,8 +388,8 @@ def open_store(
         if expect is not None:
             identities.check(identity, expect)
         manifest = manifests.load(disk) or opening.first_manifest(disk, settings, read_only=read_only)
-        if not read_only:
-            opening.remove_leftovers(disk, manifest)
         store = Store(Shelf(disk, settings.block_bytes, read_only=read_only), settings, identity, manifest)
+        if not read_only and not store.damage:  # which may hide what they are of
+            opening.remove_leftovers(disk, store.segments())
         undo.pop_all()
         return store

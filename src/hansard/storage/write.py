@@ -92,8 +92,16 @@ class Drop(msgspec.Struct, frozen=True):
     bucket: int
 
 
+class Fork(msgspec.Struct, frozen=True):
+    """The bucket, of which there must be nothing, becomes what another one is at this moment: its log, note and
+    documents. From then on both go their own ways. What readers hold is the source's alone."""
+
+    bucket: int
+    source: int
+
+
 Grouped: TypeAlias = Append | Note
-Alteration: TypeAlias = Cut | Trim | Reset | Keep | Discard | Drop
+Alteration: TypeAlias = Cut | Trim | Reset | Keep | Discard | Drop | Fork
 Write: TypeAlias = Grouped | Alteration
 
 

@@ -30,4 +30,7 @@ class NoCommonVersion(WireError):
 
 class WrongCluster(WireError):
     def __init__(self, ours: str, theirs: str) -> None:
-        super().__init__(f"this is cluster {ours}, and the other side belongs to {theirs}")
+        super().__init__(
+            f"this is cluster {ours}, and the other side belongs to {theirs}; "
+            "a directory that belongs to one cluster joins no other"
+        )

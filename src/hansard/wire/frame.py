@@ -29,6 +29,15 @@ FRAME_BYTES_MAX: Final = 4 * BATCH_BYTES_MAX
 CHUNK_BYTES: Final = 256 << 10
 """What is read at a time, unless a frame is larger."""
 
+OTHERS: Final = {
+    b"\x16\x03": "TLS, and we do not: either both sides have certificates, or none has",
+    b"\x15\x03": "TLS, and we do not: either both sides have certificates, or none has",
+    b"GET ": "HTTP, which is not spoken here",
+    b"HEAD": "HTTP, which is not spoken here",
+    b"POST": "HTTP, which is not spoken here",
+}
+"""How those begin who have come to the wrong place; of each the length would be absurd."""
+
 Buffer = bytes | bytearray | memoryview
 
 
@@ -114,6 +123,10 @@ class FrameReader:
         return frames
 
     def _refusal(self, length: int, header_length: int) -> WireError:
+        beginning = bytes(self._fixed[self._start : self._start + LENGTH_BYTES])
+        for known, what in OTHERS.items():
+            if self._bytes_max < FRAME_BYTES_MAX and beginning.startswith(known):
+                return MalformedFrame(f"it speaks {what}")
         if length > self._bytes_max:
             return FrameTooLarge("frame", length, self._bytes_max)
         if header_length > HEADER_BYTES_MAX:

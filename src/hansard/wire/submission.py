@@ -110,4 +110,13 @@ class NotLeader(Struct, frozen=True, array_like=True, tag=11, gc=False):
     epoch: int
 
 
-Answer = Stored | StoredInPart | Repeated | Unknown | Gap | Broken | Invalid | Expired | Busy | Misplaced | NotLeader
+class ReadOnly(Struct, frozen=True, array_like=True, tag=12, gc=False):
+    """The disk of a participant that it must be on takes nothing for now: try it again later."""
+
+    id: int
+    node: str
+    reason: str
+
+
+Refusal = Gap | Broken | Invalid | Expired | Busy | Misplaced | NotLeader | ReadOnly
+Answer = Stored | StoredInPart | Repeated | Unknown | Refusal

@@ -17,6 +17,7 @@ def quiet(places: int = 3, buckets: int = 2, replication: int = 2, **changes: ob
         faults=(),
         places=places,
         buckets=buckets,
+        buckets_max=buckets,
         founders=1,
         table=TableSettings(replication=replication),
         arrivals_us=(0, *[400_000 + 100_000 * number for number in range(places - 1)]),
@@ -27,6 +28,7 @@ def quiet(places: int = 3, buckets: int = 2, replication: int = 2, **changes: ob
         clients=2,
         named=1,
         strangers=1,
+        readers=1,
         gap_us=200_000,
         range_end=1 << 40,
         ordered=True,
@@ -37,6 +39,7 @@ def quiet(places: int = 3, buckets: int = 2, replication: int = 2, **changes: ob
         sync_us=300,
         left_down=0,
         thorough=False,
+        holders=0,
     )
     return replace(planned, **changes)
 

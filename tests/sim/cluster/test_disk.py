@@ -7,9 +7,10 @@ import pytest
 from hansard.batch import build
 from hansard.consensus.content import Begin, Entry
 from hansard.consensus.effect import Put as LogPut
-from hansard.participant.effect import ATOMIC, Drop, Load, Persist
+from hansard.participant.effect import ATOMIC, Drop, Fork, Load, Persist
 from hansard.participant.event import Loaded, Persisted
 from hansard.phaser.effect import Note, Put
+from hansard.phaser.recovered import NoteContent, encode
 from sim.cluster.disk import Disk
 
 
@@ -87,3 +88,72 @@ def test_what_is_loaded_is_all_that_was_written_and_nothing_of_what_was_dropped(
     assert isinstance(second, Loaded) and (second.generation, second.recovered.end) == (2, 0)
     disk.sync(24)
     assert disk.part(3).synced.note == b"again" and not disk.part(3).synced.empty
+
+
+# Forks.
+
+
+def forked() -> Disk:
+    """A copy of a bucket is made between two writes to it, and both go on."""
+    disk = Disk(lazy=False)
+    disk.carry_out(Persist(1, 1, 1, (put(0), Note(b"whole"))))
+    disk.carry_out(Fork(1, 3))
+    disk.carry_out(Persist(1, 1, 2, (put(1),)))
+    disk.carry_out(Persist(3, 2, 1, (Note(b"half"), put(1))))
+    return disk
+
+
+def test_a_fork_is_all_that_was_written_before_it_and_nothing_of_what_comes_after() -> None:
+    disk = forked()
+    assert disk.forking and len(disk.part(3).fetch(0, 1 << 20)) == 2
+    disk.sync(2)
+    assert disk.part(3).synced.batches == disk.part(1).synced.batches and disk.part(3).synced.note == b"whole"
+    disk.sync(4)
+    assert not any(operation.whole for operation in disk.pending)
+    assert disk.part(1).synced.note == b"whole" and disk.part(3).synced.note == b"half"
+    assert [len(disk.part(number).synced_batches()) for number in (1, 3)] == [2, 2]
+    assert disk.part(1).synced.batches[1] is not disk.part(3).synced.batches[1]
+
+
+def test_a_fork_is_there_or_not_after_a_crash_and_never_without_what_came_before() -> None:
+    seen = set()
+    for seed in range(60):
+        disk = forked()
+        disk.crash(Random(seed))
+        whole, half = disk.part(1).synced, disk.part(3).synced
+        seen.add((len(whole.batches), whole.note, len(half.batches), half.note))
+        assert disk.part(3).current.batches == half.batches
+    assert seen == {
+        (0, b"", 0, b""),
+        (1, b"", 0, b""),
+        (1, b"whole", 0, b""),
+        (1, b"whole", 1, b"whole"),
+        (2, b"whole", 1, b"whole"),
+        (2, b"whole", 1, b"half"),
+        (2, b"whole", 2, b"half"),
+    }
+
+
+def test_a_bucket_that_is_there_is_not_forked_over() -> None:
+    disk = forked()
+    with pytest.raises(AssertionError, match="there already"):
+        disk.carry_out(Fork(1, 3))
+
+
+def test_a_copy_on_the_shelf_is_of_the_level_that_it_has_noted_or_must_have() -> None:
+    disk = Disk(lazy=False)
+    disk.carry_out(Persist(1, 1, 1, (Note(encode(NoteContent(counted=4, buckets=2))), put(0))))
+    disk.carry_out(Fork(1, 3))
+    disk.sync(2)
+    assert {number: (one.level, one.counted) for number, one in disk.shelf().items()} == {1: (2, 4), 3: (4, 4)}
+
+
+def test_a_copy_that_was_not_split_stands_for_the_halves() -> None:
+    disk = Disk(lazy=False)
+    disk.carry_out(Persist(1, 1, 1, (Note(encode(NoteContent(counted=4, buckets=2))), put(0))))
+    disk.sync(1)
+    assert disk.evidence(1) is disk.evidence(3) is disk.evidence(7) is disk.part(1)
+    assert disk.evidence(2).synced.empty and disk.evidence(6).synced.empty
+    disk.carry_out(Persist(1, 1, 2, (Note(encode(NoteContent(counted=5, buckets=4))),)))
+    disk.sync(2)
+    assert disk.evidence(3).synced.empty and disk.evidence(5) is disk.part(1)

@@ -14,6 +14,17 @@ ONCE_FAILED = {
     623: "hops went to where a node had been",
     2103: "a name was gone because one clock that was wrong was the only one that voted",
     2110: "a hop came again after its receiver had restarted",
+    20005: "of two clocks that were heard the wrong one was believed, and that was taken for the log's fault",
+    20205: "who was told to stop went on when all healed, and led nothing",
+    20262: "a client went on asking at those who were gone for good",
+    30209: "a leader that had slept opened when others had gone on, and was expected to have what they had",
+    700586: "a node that started dropped a copy by the old table on its disk, and its leader counted on it",
+    701237: "what was granted to a former life of a node was taken for its own",
+    810021: "one of three voters was cut off, and the clocks of the others were two days apart",
+    820013: "the same, with the third one down",
+    860162: "the same, after a restart of who had heard the third one before",
+    850037: "a copy that was given up when its bucket was split was forked twice, and the second fork stayed",
+    702137: "the only disk of a bucket was lost while its report was on the way",
 }
 
 

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
+from hansard.bookmark import Bookmark
 from hansard.consensus.content import Departed
 from hansard.phaser.effect import Committed, Persist, Put
 from hansard.phaser.leader import Phase
 from hansard.phaser.outcome import Broken, Receipt, Repeated, Stored
 from sim.cluster.bucket import Copy
+from sim.cluster.holder import Granted
 from sim.cluster.oracles import Violation
 from sim.cluster.oracles.bounded import Bounded
 from sim.cluster.oracles.connections import OwnNumbers
@@ -17,8 +19,10 @@ from sim.cluster.oracles.leaders import OneAcknowledges
 from sim.cluster.oracles.memory import LongMemory
 from sim.cluster.oracles.orders import OrdersOnce
 from sim.cluster.oracles.receipts import TrueReceipts
+from sim.cluster.oracles.retention import KeptWhatIsHeld
 from sim.cluster.oracles.stamps import Stamps
 from sim.cluster.oracles.steadfast import Steadfast
+from sim.cluster.plan import WrongClock
 from sim.cluster.world import World
 from tests.sim.cluster.quiet import SECOND, begun, quiet
 
@@ -173,6 +177,22 @@ def test_what_is_shown_is_stamped_near_the_voters_time(world: World, away_us: in
         oracle.bucket_turned(copy, (), [Committed(1)])
 
 
+def test_of_two_clocks_that_are_heard_nobody_can_say_which_one_is_wrong() -> None:
+    """However many there are: the others are not heard."""
+    world = begun(quiet(3, 1, 1, wrong_clock=WrongClock(1, 9 * 24 * 3600 * SECOND, 0)), 8)
+    (oracle,) = [one for one in world.oracles if isinstance(one, Stamps)]
+    wrong, leader = world.nodes[1], world.log_leader
+    assert world.wrong is wrong and leader is not None and leader is not wrong
+    assert not oracle.undecided(world), "three are heard"
+    (third,) = [node for node in world.nodes if node not in (wrong, leader)]
+    world.network.cut(third.name, leader.name)
+    world.clock.run_until(12 * SECOND)
+    assert oracle.undecided(world)
+    world.network.mend(third.name, leader.name)
+    world.clock.run_until(20 * SECOND)
+    assert not oracle.undecided(world)
+
+
 # Bounds, and pauses.
 
 
@@ -200,3 +220,53 @@ def test_a_departure_leaves_other_buckets_alone() -> None:
     after = [replace(record, epoch=record.epoch + 1) for record in records]
     with pytest.raises(Violation, match="leaves other buckets alone"):
         world.pauses.applied(Departed(gone.node, gone.incarnation), before, after)
+
+
+# Retention.
+
+
+@pytest.fixture
+def holding() -> World:
+    """One who holds bucket 0, and with it bucket 1, from offset 3 on, where all but a little may be dropped."""
+    world = begun(replace(quiet(3, 2, 2), holders=1), 2)
+    (holder,) = world.holders
+    holder.granted = Granted(Bookmark("simulated-log", {0: 3}), 1 << 60)
+    world.table.distributor.holds.floors = {0: 9, 1: 2}
+    return world
+
+
+def test_what_is_held_is_dropped_by_nobody(holding: World) -> None:
+    node, oracle = holding.nodes[0], KeptWhatIsHeld(Stamps())
+    oracle.dropped(node, 0, 3)
+    with pytest.raises(Violation, match="holder 0, name 0 holds 3"):
+        oracle.dropped(node, 0, 4)
+    holding.holders[0].granted = None
+    oracle.dropped(node, 0, 9)
+
+
+def test_a_bucket_that_is_in_no_hold_is_held_where_its_parent_is_or_from_its_beginning(holding: World) -> None:
+    node, oracle = holding.nodes[0], KeptWhatIsHeld(Stamps())
+    oracle.dropped(node, 1, 2)
+    holding.holders[0].granted = Granted(Bookmark("simulated-log", {1: 3}), 1 << 60)
+    with pytest.raises(Violation, match="holds 0"):
+        oracle.dropped(node, 0, 1)
+
+
+def test_nothing_is_dropped_that_was_not_agreed_on(holding: World) -> None:
+    holding.holders[0].granted = None
+    with pytest.raises(Violation, match="its floor is 9"):
+        KeptWhatIsHeld(Stamps()).dropped(holding.nodes[0], 0, 10)
+
+
+def test_a_hold_that_is_over_holds_nothing(holding: World) -> None:
+    (holder,) = holding.holders
+    assert holder.granted is not None
+    holder.granted = replace(holder.granted, until_us=holding.clock.now_us - 1)
+    KeptWhatIsHeld(Stamps()).dropped(holding.nodes[0], 0, 9)
+
+
+def test_in_a_cluster_that_keeps_little_much_is_dropped_and_what_is_held_stays() -> None:
+    planned = quiet(3, 2, 2)
+    world = begun(replace(planned, holders=2, table=replace(planned.table, retain_changes=5)), 15)
+    counts = world.coverage.counts
+    assert counts["hold granted"] and counts["dropped by retention"] and counts["floor raised"]

@@ -26,11 +26,24 @@ def test_a_plan_is_a_function_of_its_seed_alone() -> None:
 
 def test_seeds_differ_in_everything_that_matters() -> None:
     plans = [plan(seed) for seed in range(400)]
-    for field in ("founders", "named", "ordered", "told", "prompt", "lazy", "left_down", "thorough", "sync_us"):
+    for field in (
+        "founders",
+        "named",
+        "readers",
+        "ordered",
+        "told",
+        "prompt",
+        "lazy",
+        "left_down",
+        "thorough",
+        "sync_us",
+    ):
         assert len({getattr(planned, field) for planned in plans}) > 1, field
     assert {fault.kind for planned in plans for fault in planned.faults} == set(KINDS)
     assert {planned.places for planned in plans} == {1, 2, 3, 4, 5, 6, 7, 9, 10, 12}
     assert {planned.buckets for planned in plans} == {1, 2, 4, 8, 16, 32}
+    assert {planned.buckets_max for planned in plans} == {1, 2, 4, 8, 16, 32}
+    assert {planned.buckets_max // planned.buckets for planned in plans} == {1, 2, 4, 8}
     assert {planned.table.replication for planned in plans} == {1, 2, 3, 5}
     assert {planned.table.shape for planned in plans} == set(Shape)
     assert {planned.table.spares for planned in plans} == {0, 1, 2}
@@ -129,7 +142,7 @@ def test_an_order_that_nobody_answers_is_given_again_elsewhere() -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS)))
 def test_each_fault_takes_effect_and_is_undone(kind: str) -> None:
-    world = struck(*[kind] * 2, seconds=11, gap_us=50_000 if kind == "trim" else 200_000)
+    world = struck(*[kind] * 2, seconds=14, buckets_max=8, gap_us=20_000 if kind == "trim" else 200_000)
     assert world.coverage.counts[f"fault {kind}"] > 0
     assert not any(world.network.cuts.values()) and not world.network.slow
     assert not any(node.paused or node.stalled or node.slowness > 1 for node in world.nodes)
@@ -197,6 +210,7 @@ def test_every_oracle_is_told_of_the_end() -> None:
 def test_a_run_says_what_came_of_it_and_how_long_buckets_paused() -> None:
     result = run(1)
     assert result.broken == "" and result.counts_as_run
-    assert result.touched_us and result.moved_us
-    touched, moved = summary([result, result])
+    assert result.touched_us and result.moved_us and result.split_us
+    touched, moved, split, shorter, longer = summary([result, result])
     assert f"({2 * len(result.touched_us)})" in touched and f"max {max(result.moved_us) / 1000:.1f} ms" in moved
+    assert f"({2 * len(result.split_us)})" in split and "shorter histories" in shorter and "longer" in longer

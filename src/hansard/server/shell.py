@@ -1,0 +1,222 @@
+"""One task owns a participant's core: what happens goes into one list, and once in a turn of the loop all is handled.
+
+So whatever came in one turn, from clients, participants and the disk, becomes one turn of the core: many small
+submissions one batch, one job for the journal, one frame for each participant, one frame of answers for each client. A
+turn is planned when its first event comes, for right after everything that is ready has been read.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Final, assert_never
+
+from hansard.consensus.effect import Departing, Led, Left, Outdated, Refused, Strange, Superseded
+from hansard.participant.effect import (
+    Answer,
+    AnswerCommand,
+    AnswerConnect,
+    AnswerHold,
+    AnswerRead,
+    Bereft,
+    Committed,
+    Drop,
+    Effect,
+    Excerpt,
+    Fetch,
+    Fork,
+    GivenUp,
+    Load,
+    Mend,
+    Persist,
+    Pressure,
+    Retired,
+    Send,
+    Thinned,
+)
+from hansard.participant.event import Connected, Event, Received, Submit, Tick
+from hansard.participant.message import Message
+from hansard.participant.participant import Participant
+
+from .lag import Lag
+from .peers import Peers
+from .reception import Reception
+from .story import Story
+from .vault import Vault
+
+log = logging.getLogger(__name__)
+
+GROUPS_MAX: Final = 2
+"""While so many groups of a bucket are under way to our disk, submissions gather for the next one: whatever comes back,
+from that disk or from a member, takes them along."""
+EVENTS_MAX: Final = 1_000
+"""So many are handled at once, though there may be more to read: a client that sends faster than that is held then."""
+TIDY_S: Final = 5.0
+
+
+class Shell:
+    """`ended` is called once: with what ended it, or None where the participant has left in order."""
+
+    def __init__(
+        self,
+        ended: Callable[[BaseException | None], None],
+        retired: Callable[[bool], None],
+        story: Story,
+        tick_s: float,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._ended = ended
+        self._retired = retired
+        self.story = story
+        self._tick_s = tick_s
+        self._inbox: list[Event] = []
+        self._planned = False
+        self._broken = False
+        """Some of what the core wanted could not be done, so it may never be asked again."""
+        self._version = 0
+        """Of the table, as it was last looked at."""
+        self.lag = Lag()
+        self.core: Participant | None = None
+        self.vault: Vault | None = None
+        self.peers: Peers | None = None
+        self.reception: Reception | None = None
+        self._ticking: asyncio.Task[None] | None = None
+
+    def start(self, core: Participant, vault: Vault, peers: Peers, reception: Reception) -> None:
+        self.core, self.vault, self.peers, self.reception = core, vault, peers, reception
+        self._ticking = self._loop.create_task(self._tick())
+
+    def stop(self) -> None:
+        """No more turns."""
+        self._broken = True
+        if self._ticking is not None:
+            self._ticking.cancel()
+
+    # What happens.
+
+    def happen(self, event: Event) -> None:
+        self._inbox.append(event)
+        if not self._planned:
+            self._planned = True
+            self._loop.call_soon(self.turn)
+
+    def submitted(self, submit: Submit) -> None:
+        """Not every one of them is worth a turn of its own."""
+        assert self.vault is not None
+        self._inbox.append(submit)
+        if len(self._inbox) >= EVENTS_MAX:
+            self.turn()
+        elif not self._planned and self.vault.under_way(submit.bucket) < GROUPS_MAX:
+            self._planned = True
+            self._loop.call_soon(self.turn)
+
+    def received(self, sender: str, messages: list[Message]) -> None:
+        for message in messages:
+            self.happen(Received(sender, message))
+
+    def connected(self, node: str) -> None:
+        self.happen(Connected(node))
+
+    async def _tick(self) -> None:
+        tidied_s = self._loop.time()
+        while True:
+            due_s = self._loop.time() + self._tick_s
+            await asyncio.sleep(self._tick_s)
+            now_s = self._loop.time()
+            self.lag.note(now_s - due_s, now_s)
+            self.happen(Tick())
+            if due_s - tidied_s > TIDY_S:
+                tidied_s = due_s
+                self._tidy()
+
+    def _tidy(self) -> None:
+        """Who takes part is within reach, before there is anything to say."""
+        assert self.core is not None and self.peers is not None
+        roster = self.core.consensus.roster.participants
+        self.peers.keep([known.address for node, known in roster.items() if node != self.core.here.node])
+        self.peers.tidy()
+
+    # What is done about it.
+
+    def turn(self) -> None:
+        self._planned = False
+        if self._broken:
+            return
+        try:
+            self._handle_all()
+        except Exception as error:
+            self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
+        if not self._broken:
+            self._broken = True
+            self._ended(error)
+
+    def _handle_all(self) -> None:
+        core, vault, peers, reception = self.core, self.vault, self.peers, self.reception
+        assert core is not None and vault is not None and peers is not None and reception is not None
+        events, self._inbox = self._inbox, []
+        for effect in core.turn(events, now_us(), time.time_ns() // 1000):
+            self._carry_out(effect, vault, peers, reception)
+        reception.look(core)
+        self.story.look(core)
+        if core.distributor.version != self._version:
+            self._version = core.distributor.version
+            self._tidy()
+        # The client that waits comes first, then the members, whose disks have to do what ours has to.
+        reception.flush()
+        peers.flush()
+        vault.flush()
+
+    def _carry_out(self, effect: Effect, vault: Vault, peers: Peers, reception: Reception) -> None:
+        match effect:
+            case Send():
+                peers.say(effect.to, effect.address, effect.message)
+            case Persist():
+                vault.persist(effect)
+            case Answer():
+                reception.answer(effect)
+            case Committed():
+                reception.committed(effect)
+            case Fetch():
+                vault.fetch(effect)
+            case AnswerRead():
+                reception.answer_read(effect)
+            case AnswerConnect():
+                reception.answer_connect(effect)
+            case AnswerCommand():
+                reception.answer_command(effect)
+            case AnswerHold():
+                reception.answer_hold(effect)
+            case Pressure():
+                reception.press(effect)
+            case Load():
+                vault.load(effect)
+            case Fork() | Drop():
+                vault.alter(effect)
+            case Excerpt():
+                vault.damages.excerpt(effect)
+            case Mend():
+                vault.damages.mend(effect)
+            case GivenUp():
+                vault.damages.tell(effect)
+            case Thinned() | Bereft() | Led() | Departing() | Strange() | Refused():
+                self.story.tell(effect)
+            case Left():
+                self.story.tell(effect)
+                self._end(None)
+            case Retired():
+                self._retired(effect.leave)
+            case Superseded() | Outdated():
+                self.story.tell(effect)
+                self._end(Ended(self.story.why(effect)))
+            case _:
+                assert_never(effect)
+
+
+class Ended(Exception):
+    """There is no going on, for a reason that an operator has to know."""
+
+
+def now_us() -> int:
+    return time.monotonic_ns() // 1000

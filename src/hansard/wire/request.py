@@ -1,0 +1,100 @@
+"""What else a client asks for, besides submitting (submission.py), and what it is told.
+
+A frame from a client is a list of requests of any kind; a frame to it a list of answers. Each request gets one answer,
+by its id.
+
+    Connect    a connection number                       Connected
+    Read       a page of a bucket's log, or to wait      Page, Elsewhere, Gone, or a refusal of submission.py
+    Ask        something for operators (admin.py)        Told, Refused
+"""
+
+from msgspec import Struct
+
+from hansard.batch import Batch
+
+from . import submission
+
+
+class Connect(Struct, frozen=True, array_like=True, tag=2, gc=False):
+    """A number for a client's stream. A name gets the same one back, until nobody has asked for it for long."""
+
+    id: int
+    wait_us: int
+    name: str = ""
+    broken: int = 0
+    """The number that the name had, if a bucket has forgotten that stream: it gets another one."""
+
+
+class Read(Struct, frozen=True, array_like=True, tag=3, gc=False):
+    """What a bucket has from an offset on. Where there is nothing yet, it is waited for."""
+
+    id: int
+    bucket: int
+    offset: int
+    wait_us: int
+    """How long, if nothing is there; 0: an empty page at once."""
+    bytes_max: int = 1 << 20
+    changes_max: int = 10_000
+    tags: tuple[bytes, ...] = ()
+    every: bool = False
+    """All of the tags, not any."""
+    linear: bool = False
+    """Everything must be there that was acknowledged before this came."""
+
+
+class Ask(Struct, frozen=True, array_like=True, tag=4, gc=False):
+    id: int
+    question: bytes
+    """JSON, as admin.py has it."""
+
+
+Request = submission.Submit | Connect | Read | Ask
+
+
+class Connected(Struct, frozen=True, array_like=True, tag=32, gc=False):
+    id: int
+    connection: int
+    """0: there was none to be had in that time."""
+
+
+class Page(Struct, frozen=True, array_like=True, tag=33, gc=False):
+    id: int
+    batches: list[Batch]
+    """In order; changes that were not asked for are left out."""
+    end: int
+    """Every offset before it is settled by this page: go on from here."""
+    at_end: bool
+    """There is nothing more for now."""
+    level: int
+    """The bucket has the keys that are its own where there are this many."""
+
+
+class Elsewhere(Struct, frozen=True, array_like=True, tag=34, gc=False):
+    """This participant has no copy of the bucket; that one has."""
+
+    id: int
+    node: str
+    address: str
+
+
+class Gone(Struct, frozen=True, array_like=True, tag=35, gc=False):
+    """The log begins later by now."""
+
+    id: int
+    start: int
+
+
+class Told(Struct, frozen=True, array_like=True, tag=36, gc=False):
+    id: int
+    answer: bytes
+    """JSON, as admin.py has it."""
+
+
+class Refused(Struct, frozen=True, array_like=True, tag=37, gc=False):
+    """What was asked for cannot be had, and why."""
+
+    id: int
+    reason: str
+
+
+Answer = submission.Answer | Connected | Page | Elsewhere | Gone | Told | Refused
