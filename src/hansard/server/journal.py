@@ -89,6 +89,7 @@ class Journal:
         self._queue: SimpleQueue[Job | Search | Errand | None] = SimpleQueue()
         self._searches: SimpleQueue[Search | Errand | None] = SimpleQueue()
         self._stopping = Event()
+        self._abandoned = False
         self._threads = [
             Thread(target=self._run, args=(self._write_on,), name="hansard-journal", daemon=True),
             Thread(target=self._run, args=(self._search_on,), name="hansard-reader", daemon=True),
@@ -120,6 +121,11 @@ class Journal:
             thread.join()
         self._filer.stop()
 
+    def abandon(self) -> None:
+        """What was handed over and is not written yet never is, as when a process is killed."""
+        self._abandoned = True
+        self.stop()
+
     def _run(self, work: Callable[[], None]) -> None:
         try:
             work()
@@ -133,6 +139,8 @@ class Journal:
         more = True
         while more:
             jobs, searches, more = self._gathered()
+            if self._abandoned:
+                return
             if jobs:
                 self._check_filing()
                 for run in runs([write for job in jobs for write in job.writes]):

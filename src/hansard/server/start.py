@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from random import SystemRandom
 from typing import Any, Final
@@ -25,6 +25,7 @@ from hansard.participant.event import Command, Leave, Retire
 from hansard.participant.participant import Participant
 from hansard.storage.disk import RealDisk
 from hansard.storage.errors import StorageError
+from hansard.wire.handshake import Hello
 
 from .address import written
 from .admin import Admin
@@ -68,9 +69,9 @@ def run(plan: Plan) -> None:
     uvloop.run(Process(plan).serve())
 
 
-def begun(plan: Plan) -> Home:
+def begun(plan: Plan, disk: RealDisk) -> Home:
     """A directory for who founds or joins."""
-    disk, random = RealDisk(plan.directory), SystemRandom()
+    random = SystemRandom()
     if plan.found is not None:
         return homes.found(disk, plan.node, ClusterId(f"{random.getrandbits(64):016x}"), random.getrandbits(62))
     if plan.join or plan.join_file is not None:
@@ -86,6 +87,9 @@ class Process:
         """Others lead what it has led; whether it should leave."""
         self._told = False
         """To stop."""
+        self._killed = False
+        self.core: Participant | None = None
+        """Once it runs."""
         self._notifier = Notifier()
         self._certificates: Certificates | None = None
         self._seeds = Seeds(plan.join_file) if plan.join_file is not None else None
@@ -94,8 +98,7 @@ class Process:
     async def serve(self) -> None:
         loop = asyncio.get_running_loop()
         self._over = loop.create_future()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._told_to_stop, number)
+        self.heed()
         if self.plan.tls is not None:
             self._certificates = Certificates(self.plan.tls, self.plan.node)
         listeners, home = await self._place()
@@ -107,20 +110,52 @@ class Process:
             await self._run(shell, vault, listeners, founder=home.deed.founded)
         finally:
             shell.stop()
-            await loop.run_in_executor(None, vault.stop)
+            await loop.run_in_executor(None, vault.abandon if self._killed else vault.stop)
             vault.close()
             self._notifier.close()
         log.info("%s has stopped", self.plan.node)
+
+    # What a process does, and one participant among others in somebody's process does not (hansard.testing).
+
+    def heed(self) -> None:
+        """Signals."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._told_to_stop, number)
+        loop.add_signal_handler(signal.SIGHUP, self._look, True)
+
+    def arrived(self) -> None:
+        """It takes part, and whoever has started it is told."""
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+
+    def disk(self) -> RealDisk:
+        return RealDisk(self.plan.directory)
+
+    def ways(self, hello: Callable[[], Hello], connected: Callable[[str], None]) -> Peers:
+        return Peers(hello, connected, self._certificates)
+
+    def stop(self) -> None:
+        """In order: it hands over what it leads first."""
+        self._told = True
+        self._ended(None)
+
+    def kill(self) -> None:
+        """At once, as a process dies: nothing more is said, and nothing more is written."""
+        self._killed = True
+        self._ended(None)
+
+    # From its beginning to its end.
 
     async def _place(self) -> tuple[list[socket.socket], Home]:
         """Its address and its directory. Who goes on is told first that its directory is in use; of who begins nothing
         is made where it cannot listen."""
         with self._blamed(), suppress(NoHome):
-            home = homes.enter(RealDisk(self.plan.directory), self.plan.node)
+            home = homes.enter(self.disk(), self.plan.node)
             return await bound(self.plan.listen), home
         listeners = await bound(self.plan.listen)
         with self._blamed():
-            return listeners, begun(self.plan)
+            return listeners, begun(self.plan, self.disk())
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
@@ -145,7 +180,8 @@ class Process:
             seeds=self._to_ask(),
             zone=plan.zone,
         )
-        peers = Peers(lambda: port.hello, shell.connected, self._certificates)
+        self.core = core
+        peers = self.ways(lambda: port.hello, shell.connected)
         pages = Pages(vault.now, lambda bucket: core.distributor.buckets[bucket], vault.damages)
         admin = Admin(
             lambda: core,
@@ -166,7 +202,9 @@ class Process:
                 shell.happen(Command(0, Order(FOUNDING, found)))
             watching = self._watch(core, peers, keeper)
             await self._over
-            if self._told and core.here.member is not None:
+            if self._killed:
+                shell.stop()
+            elif self._told and core.here.member is not None:
                 await self._hand_over(shell, reception)
             port.shut()
         finally:
@@ -223,8 +261,7 @@ class Process:
 
     def _watch(self, core: Participant, peers: Peers, keeper: Keeper) -> list[asyncio.Task[None]]:
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGHUP, self._look, core, True)
-        watching = [loop.create_task(self._await_arrival(core, peers)), loop.create_task(self._keep_looking(core))]
+        watching = [loop.create_task(self._await_arrival(core, peers)), loop.create_task(self._keep_looking())]
         watching.append(loop.create_task(keeper.run()))
         if self._notifier.watchdog_s:
             watching.append(loop.create_task(self._say_alive(self._notifier.watchdog_s / 2)))
@@ -252,8 +289,7 @@ class Process:
                 peers.knock(address)
         self._notifier.ready()
         self._notifier.status(f"{core.here.member} takes part in cluster {core.consensus.cluster.id}")
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
+        self.arrived()
 
     def _obstacle(self, core: Participant, peers: Peers) -> str:
         reached = [node for node in peers.status().values() if node]
@@ -268,17 +304,17 @@ class Process:
             return f"there is no address in {self.plan.join_file}"
         return "its directory was made to join a cluster, and it knows nobody of that: give --join HOST:PORT"
 
-    async def _keep_looking(self, core: Participant) -> None:
+    async def _keep_looking(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
-            self._look(core)
+            self._look()
 
-    def _look(self, core: Participant, anyway: bool = False) -> None:
+    def _look(self, anyway: bool = False) -> None:
         if self._certificates is not None:
             self._certificates.look(anyway=anyway)
-        if self._seeds is not None and self._seeds.look():
+        if self._seeds is not None and self.core is not None and self._seeds.look():
             log.info("asking at %s from now on", ", ".join(self._to_ask()) or "nobody")
-            core.consensus.seek(self._to_ask())
+            self.core.consensus.seek(self._to_ask())
 
     async def _say_alive(self, interval_s: float) -> None:
         while True:
@@ -296,8 +332,7 @@ class Process:
         self._told = True
         log.info("told to stop (%s)", name)
         self._notifier.stopping()
-        if not self._over.done():
-            self._over.set_result(None)
+        self._ended(None)
 
     def _ended(self, error: BaseException | None) -> None:
         if self._over.done():
