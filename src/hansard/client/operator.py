@@ -10,7 +10,7 @@ is carried out once, and everything else says how things are to be.
 
 import asyncio
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from ssl import SSLContext
 from types import TracebackType
@@ -190,17 +190,28 @@ class Operator:
         return dict(zip(addresses, answers, strict=True))
 
     async def order(
-        self, wish: Mapping[str, Any], *, id: str = "", wait_s: float | None = None, look_s: float = LOOK_S
+        self,
+        wish: Mapping[str, Any],
+        *,
+        id: str = "",
+        wait_s: float | None = None,
+        look_s: float = LOOK_S,
+        looked: Callable[[int], None] | None = None,
     ) -> dict[str, Any]:
         """What has become of it, when it is done; or after so long, with what is left of it. Raises OrderFailed where
-        it is refused."""
+        it is refused. `looked` is told now and then how many buckets are to go."""
         id = id or f"{wish['type']}-{secrets.token_hex(6)}"
         answer: dict[str, Any] = await self.ask(ask="order", id=id, wish=wish)
         loop = asyncio.get_running_loop()
         deadline_s = None if wait_s is None else loop.time() + wait_s
         while answer["standing"] == "running" and (deadline_s is None or loop.time() < deadline_s):
             await asyncio.sleep(look_s)
-            answer = await self.ask(ask="follow", id=id)
+            try:
+                answer = await self.ask(ask="follow", id=id)
+            except AskRefused:  # another participant, which has not heard of it yet
+                answer = await self.ask(ask="order", id=id, wish=wish)
+            if looked is not None:
+                looked(answer["remaining"])
         if answer["standing"] not in ("done", "running"):
             raise OrderFailed(wish, answer["remark"] or answer["standing"])
         return {"id": id, **answer}

@@ -4,12 +4,14 @@ import asyncio
 import gc
 import logging
 import os
+import shutil
 import signal
 import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from random import SystemRandom
 from typing import Any, Final
 
@@ -47,6 +49,7 @@ __all__ = ["Plan", "Process", "run"]
 
 log = logging.getLogger("hansard")
 
+VERSION: Final = version("hansard")
 YOUNG_OBJECTS: Final = 50_000
 """Python looks for cycles after so many new objects; what a turn makes has none."""
 SWITCH_S: Final = 0.0005
@@ -250,6 +253,10 @@ class Process:
             "loop_lag_ms": round(shell.lag.last_s * 1000, 3),
             "loop_lag_max_ms": round(shell.lag.max_s * 1000, 3),
             "connected": peers.status(),
+            "wall_us": time.time_ns() // 1000,
+            "software": VERSION,
+            "disk_bytes": (disk := shutil.disk_usage(self.plan.directory)).total,
+            "disk_free_bytes": disk.free,
             **port.status(),
         }
 

@@ -27,6 +27,7 @@ from hansard.distributor.command import Found
 from hansard.distributor.settings import Settings, Shape
 from hansard.participant.participant import Participant
 from hansard.participant.settings import Settings as Bounds
+from hansard.phaser.leader import Phase
 from hansard.phaser.settings import Settings as Phaser
 from hansard.server.plan import Plan
 from hansard.storage.disk import RealDisk
@@ -113,6 +114,7 @@ class Cluster:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
 
     def _close(self) -> None:
@@ -326,7 +328,16 @@ def _is_at_rest(core: Participant, running: int) -> bool:
     table, present = core.distributor, core.consensus.roster.participants
     copies = min(table.settings.replication, len(set(present) - set(table.slots.drained)))
     steady = all(bucket.state is State.STEADY and not bucket.goal for bucket in table.buckets)
+    mine = [number for number, bucket in enumerate(table.buckets) if bucket.leader == core.here.member]
+    steady &= core.here.member is not None and all(_is_open(core, number) for number in mine)
     return steady and len(present) == running and min([len(each.full) for each in table.buckets], default=0) >= copies
+
+
+def _is_open(core: Participant, bucket: int) -> bool:
+    """Whether it takes submissions: a leader that has just started has to open again, though the table is as it was."""
+    copy = core.copies.running.get(bucket)
+    leading = copy.phaser.leading if copy is not None and copy.phaser is not None else None
+    return leading is not None and leading.phase is Phase.OPEN
 
 
 def _free(count: int) -> list[int]:
