@@ -50,8 +50,8 @@ class Resident(Process):
     def heed(self) -> None:
         """Signals are for the process that it is in."""
 
-    def arrived(self) -> None:
-        """Whoever has started it asks `core`."""
+    def arrived(self, token: str) -> None:
+        """Whoever has started it asks `core`; a test's cluster is open, and needs no token."""
 
     def disk(self) -> RealDisk:
         return self._disk(self.plan.directory)
