@@ -41,7 +41,7 @@ ROOMS: Final[Mapping[str, Room]] = {
         "the shell drives the participant and speaks its vocabulary",
         *("participant", "batch", "bookmark", "storage", "wire", "consensus", "distributor", "phaser"),
     ),
-    "client": _room("a client is installed without a server", "batch", "wire"),
+    "client": _room("a client is installed without a server", "batch", "bookmark", "wire"),
     "testing": _room("a real cluster, reached as any user reaches it", "server", "client"),
     "pipeline": _room("the jobs read and write as any client does", "client", "batch"),
     "console": _room("the page speaks to a server over HTTP only"),

@@ -33,7 +33,8 @@ from hansard.wire.codec import Codec
 from .asker import Asker
 from .connection import Connection, Taker
 from .lounge import Lounge
-from .pages import Pages
+from .pages import Pages, begins_at_once
+from .tables import Tables
 
 WAIT_US_MAX: Final = 3600 * 1_000_000
 """Nothing is waited for any longer."""
@@ -104,6 +105,7 @@ class Reception:
         self._number = 0
         self._asked: dict[int, Asked] = {}
         self._lounge: Lounge[Asked] = Lounge()
+        self._tables = Tables(self._say_now)
         self._visits: dict[Asker, Visit] = {}
         self._curious: deque[Asker] = deque()
         """Those with a question, in turn."""
@@ -144,6 +146,7 @@ class Reception:
             del self._visits[asker]
             for number, bucket in visit.waiting.items():
                 self._lounge.leave(bucket, number)
+            self._tables.gone(asker)
             lost()
 
         connection.lost = gone
@@ -164,6 +167,8 @@ class Reception:
                 self._read(Asked(asker, request.id, request, self._deadline_us(request.wait_us)))
             case wire.Ask():
                 self._question(asker, request)
+            case wire.Table():
+                self._tables.ask(asker, request, self._deadline_us(request.wait_us))
             case _:
                 assert_never(request)
 
@@ -246,7 +251,7 @@ class Reception:
         visit = self._visits.get(asked.asker)
         if visit is None:
             return
-        if read.offset < committed:
+        if read.offset < committed or begins_at_once(read):
             if visit.pages >= PAGES_MAX or asked.asker.connection.is_full:
                 visit.later.append(asked)
             else:
@@ -282,6 +287,7 @@ class Reception:
             del self._visits[asked.asker].waiting[number]
             assert asked.read is not None
             self._say(asked.asker, self._pages.empty(asked.id, asked.read))
+        self._tables.look(core, self._now_us())
         if core.distributor.version != self._version:
             self._version = core.distributor.version
             for number, asked in self._lounge.moved(lambda bucket: bucket in core.copies.running):
