@@ -41,7 +41,7 @@ ROOMS: Final[Mapping[str, Room]] = {
         "the shell drives the participant and speaks its vocabulary",
         *("participant", "batch", "bookmark", "storage", "wire", "consensus", "distributor", "phaser"),
     ),
-    "client": _room("a client is installed without a server", "batch", "wire"),
+    "client": _room("a client is installed without a server", "batch", "bookmark", "wire"),
     "testing": _room(
         "a real cluster, reached as any user reaches it, and founded with settings of its own",
         *("server", "client", "participant", "phaser", "storage", "wire", "consensus", "distributor"),

@@ -105,7 +105,7 @@ class LocalCluster:
     def __init__(self, directory: Path, *, buckets: int = 8, replication: int = 3, shape: str = "star") -> None:
         self.directory = directory
         self.children: dict[str, Child] = {}
-        self._founding = ["--buckets", str(buckets), "--replication", str(replication), "--shape", shape]
+        self._founding = ["--open", "--buckets", str(buckets), "--replication", str(replication), "--shape", shape]
 
     def __enter__(self) -> Self:
         self.directory.mkdir(parents=True, exist_ok=True)

@@ -58,7 +58,7 @@ class Reach(NamedTuple):
     def operator(self, timeout_s: float = 10.0) -> "Operator":
         from hansard.client.operator import Operator  # noqa: PLC0415
 
-        return Operator(self.addresses, timeout_s=timeout_s, tls=self.tls)
+        return Operator(self.addresses, timeout_s=timeout_s, token=self.token, tls=self.tls)
 
 
 def reach(at: list[str] | None, profile: str | None, environment: Mapping[str, str] = os.environ) -> Reach:

@@ -121,12 +121,13 @@ class Line:
 
 class Operator:
     def __init__(
-        self, addresses: Sequence[str], *, timeout_s: float = TIMEOUT_S, tls: SSLContext | None = None
+        self, addresses: Sequence[str], *, timeout_s: float = TIMEOUT_S, token: str = "", tls: SSLContext | None = None
     ) -> None:
         if not addresses:
             raise ValueError("an operator needs the address of at least one participant")
         self.addresses = list(addresses)
         self.timeout_s = timeout_s
+        self._hello = Hello(Role.CLIENT, token=token)
         self._tls = tls
         self._lines: dict[str, Line] = {}
 
@@ -158,7 +159,7 @@ class Operator:
         """This participant and no other."""
         line = self._lines.get(address)
         if line is None:
-            line = self._lines[address] = Line(address, Hello(Role.CLIENT), self._tls)
+            line = self._lines[address] = Line(address, self._hello, self._tls)
         is_over = False
         try:
             async with asyncio.timeout(self.timeout_s):

@@ -38,8 +38,9 @@ from .asker import Asker
 from .connection import Connection, Taker
 from .grant import NOT_ALLOWED, Grant
 from .lounge import Lounge
-from .pages import Pages
+from .pages import Pages, begins_at_once
 from .porch import Porch
+from .tables import Tables
 from .usher import Usher
 
 WAIT_US_MAX: Final = 3600 * 1_000_000
@@ -122,6 +123,7 @@ class Reception:
         self._number = 0
         self._asked: dict[int, Asked] = {}
         self._lounge: Lounge[Asked] = Lounge()
+        self._tables = Tables(self._say_now)
         self._visits: dict[Asker, Visit] = {}
         self._curious: deque[Asker] = deque()
         """Those with a question, in turn."""
@@ -163,6 +165,7 @@ class Reception:
             self._porch.leave(asker)
             for number, bucket in visit.waiting.items():
                 self._lounge.leave(bucket, number)
+            self._tables.gone(asker)
             lost()
 
         connection.lost = gone
@@ -193,6 +196,8 @@ class Reception:
                 self._read(Asked(asker, judged.id, judged, self._deadline_us(judged.wait_us)))
             case wire.Ask():
                 raise AssertionError("questions are judged by who understands them")
+            case wire.Table():
+                self._tables.ask(asker, judged, self._deadline_us(judged.wait_us))
             case _:
                 self._say(asker, judged)
 
@@ -283,7 +288,7 @@ class Reception:
         read = self._usher.judge(visit.badge, asked.read)
         if not isinstance(read, wire.Read):
             self._say(asked.asker, cast(wire.Answer, read))
-        elif read.offset < committed:
+        elif read.offset < committed or begins_at_once(read):
             if visit.pages >= PAGES_MAX or asked.asker.connection.is_full:
                 visit.later.append(asked)
             else:
@@ -326,6 +331,7 @@ class Reception:
         if self._edition is not self._access.edition:
             self._edition = self._access.edition
             self._look_who_may_wait()
+        self._tables.look(core, self._now_us())
         if core.distributor.version != self._version:
             self._version = core.distributor.version
             for number, asked in self._lounge.moved(lambda bucket: bucket in core.copies.running):
