@@ -8,7 +8,8 @@ import typer
 
 from hansard import __version__
 
-from . import certs, holds, log, looking, orders
+from . import certs, changes, holds, log, looking, orders, tokens
+from .bench import bench
 from .dev import dev
 from .doctor import doctor
 from .failure import Commands
@@ -25,13 +26,17 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-RUNNING, LOOKING, OPERATING = "Running", "Looking", "Operating"
+RUNNING, CHANGES, LOOKING, OPERATING = "Running", "Changes", "Looking", "Operating"
 ALONE = "Without a cluster"
 
 app.command(rich_help_panel=RUNNING)(dev)
 app.command(rich_help_panel=RUNNING)(start)
 app.add_typer(certs.app, name="certs", rich_help_panel=RUNNING)
 app.command(rich_help_panel=RUNNING)(recover)
+app.command(rich_help_panel=CHANGES)(changes.submit)
+app.command(rich_help_panel=CHANGES)(changes.read)
+app.command(rich_help_panel=CHANGES)(changes.tail)
+app.command(rich_help_panel=CHANGES)(bench)
 app.command(rich_help_panel=LOOKING)(looking.status)
 app.command(rich_help_panel=LOOKING)(looking.table)
 app.command(rich_help_panel=LOOKING)(looking.buckets)
@@ -45,6 +50,7 @@ app.command(rich_help_panel=OPERATING)(orders.pause)
 app.command(rich_help_panel=OPERATING)(orders.resume)
 app.command(rich_help_panel=OPERATING)(orders.leave)
 app.add_typer(holds.app, name="holds", rich_help_panel=OPERATING)
+app.add_typer(tokens.app, name="tokens", rich_help_panel=OPERATING)
 app.add_typer(log.app, name="log", rich_help_panel=ALONE)
 app.command(hidden=True)(skeleton)
 

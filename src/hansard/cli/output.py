@@ -11,6 +11,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from hansard.batch import Change
+    from hansard.client.page import Change as MergedChange
 
 KEY_WIDTH_MAX = 40
 TAGS_WIDTH_MAX = 30
@@ -76,7 +77,7 @@ def cut(line: str, width: int | None) -> str:
     return line if width is None or len(line) <= width else line[: width - 1] + "…"
 
 
-def change_lines(changes: "Sequence[Change]", width: int | None, indent: str = "") -> Iterator[str]:
+def change_lines(changes: "Sequence[Change | MergedChange]", width: int | None, indent: str = "") -> Iterator[str]:
     """A line for each change, with its columns under those of the others."""
     rows = [
         (

@@ -29,6 +29,7 @@ import typer
 from .failure import fail
 
 if TYPE_CHECKING:
+    from hansard.client import Client
     from hansard.client.operator import Operator
 
 PORT: Final = 7301
@@ -54,6 +55,11 @@ class Reach(NamedTuple):
     @property
     def tls(self) -> ssl.SSLContext | None:
         return ssl.create_default_context(cafile=self.ca) if self.ca else None
+
+    def client(self, timeout_s: float = 10.0) -> "Client":
+        from hansard.client import Client  # noqa: PLC0415
+
+        return Client.connect(self.addresses, timeout_s=timeout_s, token=self.token, tls=self.tls)
 
     def operator(self, timeout_s: float = 10.0) -> "Operator":
         from hansard.client.operator import Operator  # noqa: PLC0415

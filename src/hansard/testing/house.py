@@ -43,6 +43,7 @@ PORTS: Final = range(20_000, 32_000)
 """Below those that connections are given, so that nobody else gets one of ours by chance."""
 QUICK: Final = Consensus(heartbeat_us=25_000, election_us=100_000, lease_us=300_000, resend_us=50_000)
 WAKEFUL: Final = Phaser(resend_us=50_000)
+CLOCK_US: Final = 50_000
 """All of them sleep and wake together, in one loop, so a busy test does not make them suspect each other."""
 SMALL: Final = StoreSettings(journal_file_bytes=1 << 20)
 
@@ -272,7 +273,7 @@ class Cluster:
             listen=("127.0.0.1", self._addresses[name]),
             found=self._found if founds else None,
             join=() if founds else others,
-            settings=Bounds(consensus=QUICK, phaser=WAKEFUL),
+            settings=Bounds(consensus=QUICK, phaser=WAKEFUL, clock_us=CLOCK_US),
             storage=SMALL,
         )
 
