@@ -124,7 +124,6 @@ class AsyncClient:
             self._backoff,
             renew=None if name else self._new_number,
         )
-        self._submitter.may_resume = bool(name)
         self._submitter.halved = self._halved
         reader = Reader(self._atlas, self._correspondence, self._backoff, self._random)
         self._library = Library(self._atlas, self._correspondence, reader, self._refresh, settings.timeout_s)

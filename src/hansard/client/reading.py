@@ -4,9 +4,9 @@ What is asked for is asked for again until there is an answer: reading changes n
 """
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from random import Random
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from hansard.batch import Text, tag_name
 from hansard.bookmark import Bookmark
@@ -57,6 +57,19 @@ class Span(NamedTuple):
     changes_max: int = 1_000
     wait_s: float = 0.0
     linear: bool = False
+
+
+async def at_once(work: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """All of it, and what the first one that failed has raised: the others are of no use then."""
+    if len(work) == 1:
+        await work[0]
+        return
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 class Reader:
@@ -136,9 +149,7 @@ class Reader:
                     if half != bucket:
                         await look(half, least)
 
-        async with asyncio.TaskGroup() as group:
-            for bucket in self.atlas.buckets:
-                group.create_task(look(bucket, self.atlas.level(bucket)))
+        await at_once([look(bucket, self.atlas.level(bucket)) for bucket in self.atlas.buckets])
         return Bookmark(log_id, offsets)
 
     def leave(self, bucket: int) -> None:
