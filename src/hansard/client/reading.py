@@ -130,15 +130,13 @@ class Reader:
 
     async def starts(self, log_id: str, timeout_s: float) -> Bookmark:
         """Where each bucket begins by now."""
-        return await self._places_of(log_id, Span(0, changes_max=0), 0, timeout_s)
+        return await self.since(log_id, Filter(since_us=0), timeout_s)
 
-    async def since(self, log_id: str, since_us: int, timeout_s: float, *, linear: bool = False) -> Bookmark:
-        """The first change of each bucket that is not before a time."""
-        return await self._places_of(log_id, Span(0, changes_max=0, linear=linear), since_us, timeout_s)
-
-    async def _places_of(self, log_id: str, span: Span, since_us: int, timeout_s: float) -> Bookmark:
+    async def since(self, log_id: str, wanted: Filter, timeout_s: float, *, linear: bool = False) -> Bookmark:
+        """The first change of each bucket that is not before a time. What else is wanted is said for those who may not
+        ask for everything."""
+        span = Span(0, changes_max=0, linear=linear)
         offsets: dict[int, int] = {}
-        wanted = Filter(since_us=since_us)
 
         async def look(bucket: int, level: int) -> None:
             page = await self.read(bucket, span, wanted, timeout_s)

@@ -3,14 +3,15 @@
 All requests get numbers of our own. Reads of what is not there yet wait (lounge.py), until something is committed in
 their bucket or their time is over. Of each client a few pages are read at a time, as it takes them, and one question of
 an operator is answered after the other, with everybody else's business in between.
+
+Everything is judged when it comes (usher.py), and what is read once more before it is handed out: a token may have been
+revoked meanwhile.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Protocol, assert_never
-
-from msgspec import Struct
+from typing import Any, Final, Protocol, cast
 
 from hansard.batch import reopen, verify_at
 from hansard.participant import event
@@ -30,11 +31,16 @@ from hansard.wire import request as wire
 from hansard.wire import submission
 from hansard.wire.codec import Codec
 
+from .access import Access
 from .asker import Asker
 from .connection import Connection, Taker
+from .grant import NOT_ALLOWED, Grant
 from .lounge import Lounge
 from .pages import Pages, begins_at_once
+from .porch import Porch, expired
 from .tables import Tables
+from .usher import Usher
+from .visit import Asked, Visit
 
 WAIT_US_MAX: Final = 3600 * 1_000_000
 """Nothing is waited for any longer."""
@@ -43,7 +49,11 @@ WAIT_US_MAX: Final = 3600 * 1_000_000
 class Desk(Protocol):
     """For operators (admin.py)."""
 
-    def ask(self, question: bytes, told: Callable[[bytes], None], refused: Callable[[str], None]) -> None: ...
+    def ask(
+        self, question: bytes, told: Callable[[bytes], None], refused: Callable[[str], None], grant: Grant
+    ) -> None: ...
+
+    def is_for_all(self, question: bytes) -> bool: ...
 
     def answered(self, answer: AnswerCommand) -> None: ...
 
@@ -52,35 +62,6 @@ class Desk(Protocol):
 
 PAGES_MAX: Final = 2
 """Read for one client at once: one that it takes, and the next."""
-
-
-class Asked(Struct, frozen=True, gc=False):
-    """Who asked, what it is called there, and where it matters for what."""
-
-    asker: Asker
-    id: int
-    read: wire.Read | None = None
-    deadline_us: int = 0
-
-    @property
-    def bucket(self) -> int:
-        assert self.read is not None
-        return self.read.bucket
-
-
-class Visit:
-    """What a client has open here besides what the core knows."""
-
-    __slots__ = ("later", "pages", "questions", "waiting")
-
-    def __init__(self) -> None:
-        self.pages = 0
-        """That are being read."""
-        self.later: deque[Asked] = deque()
-        """Reads that wait until those are taken."""
-        self.waiting: dict[int, int] = {}
-        """Of its reads in the lounge their numbers there, and their buckets."""
-        self.questions: deque[wire.Ask] = deque()
 
 
 class Reception:
@@ -93,6 +74,7 @@ class Reception:
         address: Callable[[str], str | None],
         pages: Pages,
         desk: Desk,
+        access: Access,
     ) -> None:
         self._node = node
         self._happen = happen
@@ -101,6 +83,10 @@ class Reception:
         self._address = address
         self._pages = pages
         self._desk = desk
+        self._access = access
+        self._edition = access.edition
+        self._usher = Usher(access)
+        self._porch: Porch[Asker] = Porch()
         self._codecs: tuple[Codec[Any], Codec[Any]] = Codec(wire.Request, verify_at), Codec(wire.Answer, reopen)
         self._number = 0
         self._asked: dict[int, Asked] = {}
@@ -137,13 +123,14 @@ class Reception:
         if self._finished is not None and all(asked.asker.connection.is_over for asked in self._asked.values()):
             self._finished.set()
 
-    def welcome(self, connection: Connection) -> Taker:
+    def welcome(self, connection: Connection, token: str) -> Taker:
         asker = Asker(connection, self._ask, self._address, self._codecs)
-        visit = self._visits[asker] = Visit()
+        visit = self._visits[asker] = Visit(self._access.badge(token, connection.certificate))
         lost = connection.lost
 
         def gone() -> None:
             del self._visits[asker]
+            self._porch.leave(asker)
             for number, bucket in visit.waiting.items():
                 self._lounge.leave(bucket, number)
             self._tables.gone(asker)
@@ -157,20 +144,34 @@ class Reception:
     # What they want.
 
     def _ask(self, asker: Asker, request: wire.Request) -> None:
-        match request:
+        if isinstance(request, wire.Ask):
+            self._question(asker, request)
+        elif self._access.known and not self._porch:
+            self._take(asker, request)
+        else:
+            patience_us = READ_US_MIN if isinstance(request, wire.Read) else 0
+            self._let_wait(asker, request, max(request.wait_us, patience_us))
+
+    def _let_wait(self, asker: Asker, request: wire.Request, wait_us: int) -> None:
+        if not self._porch.enter(asker, request, self._deadline_us(wait_us)):
+            self._say(asker, expired(request))
+
+    def _take(self, asker: Asker, request: wire.Request) -> None:
+        judged = self._usher.judge(self._visits[asker].badge, request)
+        match judged:
             case submission.Submit():
-                self._submit(asker, request)
+                self._submit(asker, judged)
             case wire.Connect():
-                number, deadline_us = self._note(asker, request.id, request.wait_us)
-                self._happen(event.Connect(number, deadline_us, request.name, request.broken))
+                number, deadline_us = self._note(asker, judged.id, judged.wait_us)
+                self._happen(event.Connect(number, deadline_us, judged.name, judged.broken))
             case wire.Read():
-                self._read(Asked(asker, request.id, request, self._deadline_us(request.wait_us)))
+                self._read(Asked(asker, judged.id, judged, self._deadline_us(judged.wait_us)))
             case wire.Ask():
-                self._question(asker, request)
+                raise AssertionError("questions are judged by who understands them")
             case wire.Table():
-                self._tables.ask(asker, request, self._deadline_us(request.wait_us))
+                self._tables.ask(asker, judged, self._deadline_us(judged.wait_us))
             case _:
-                assert_never(request)
+                self._say(asker, judged)
 
     def _deadline_us(self, wait_us: int) -> int:
         return self._now_us() + min(max(wait_us, 0), WAIT_US_MAX)
@@ -206,12 +207,18 @@ class Reception:
         asker = self._curious.popleft()
         visit = self._visits.get(asker)
         if visit is not None:
-            ask = visit.questions.popleft()
-            self._desk.ask(
-                ask.question,
-                lambda answer: self._say_now(asker, wire.Told(ask.id, answer)),
-                lambda reason: self._say_now(asker, wire.Refused(ask.id, reason)),
-            )
+            ask, grant = visit.questions.popleft(), visit.badge.grant
+            if grant is None:
+                self._say_now(asker, wire.Refused(ask.id, NOT_ALLOWED))
+            elif not self._access.known and not self._desk.is_for_all(ask.question):
+                self._let_wait(asker, ask, QUESTION_US_MAX)
+            else:
+                self._desk.ask(
+                    ask.question,
+                    lambda answer: self._say_now(asker, wire.Told(ask.id, answer)),
+                    lambda reason: self._say_now(asker, wire.Refused(ask.id, reason)),
+                    grant,
+                )
             if visit.questions:
                 self._curious.append(asker)
         if self._curious:
@@ -246,12 +253,14 @@ class Reception:
             self._read_up_to(asked, outcome.committed)
 
     def _read_up_to(self, asked: Asked, committed: int) -> None:
-        read = asked.read
-        assert read is not None
+        assert asked.read is not None
         visit = self._visits.get(asked.asker)
         if visit is None:
             return
-        if read.offset < committed or begins_at_once(read):
+        read = self._usher.judge(visit.badge, asked.read)
+        if not isinstance(read, wire.Read):
+            self._say(asked.asker, cast(wire.Answer, read))
+        elif read.offset < committed or begins_at_once(read):
             if visit.pages >= PAGES_MAX or asked.asker.connection.is_full:
                 visit.later.append(asked)
             else:
@@ -265,7 +274,9 @@ class Reception:
     def _turn(self, asker: Asker, visit: Visit, page: wire.Page | wire.Gone | wire.Refused) -> None:
         """A page was read."""
         visit.pages -= 1
-        self._say_now(asker, page)
+        if isinstance(page, wire.Page):
+            self._usher.charge(visit.badge, page)
+        self._say_now(asker, page if visit.badge.grant is not None else wire.Refused(page.id, NOT_ALLOWED))
         self._go_on(asker)
 
     def _go_on(self, asker: Asker) -> None:
@@ -288,11 +299,31 @@ class Reception:
             assert asked.read is not None
             self._say(asked.asker, self._pages.empty(asked.id, asked.read))
         self._tables.look(core, self._now_us())
+        if self._porch:
+            self._look_at_porch()
+        if self._edition is not self._access.edition:
+            self._edition = self._access.edition
+            self._look_who_may_wait()
         if core.distributor.version != self._version:
             self._version = core.distributor.version
             for number, asked in self._lounge.moved(lambda bucket: bucket in core.copies.running):
                 del self._visits[asked.asker].waiting[number]
                 self._read(asked)
+
+    def _look_at_porch(self) -> None:
+        if self._access.known:
+            self._porch.empty(self._now_us(), self._ask)
+        else:
+            self._porch.overdue(self._now_us(), self._say)
+
+    def _look_who_may_wait(self) -> None:
+        """Somebody's rights may have changed: who has none any more need not wait to be told so."""
+        for asker, visit in self._visits.items():
+            for number, bucket in list(visit.waiting.items()) if visit.badge.grant is None else ():
+                asked = self._lounge.leave(bucket, number)
+                del visit.waiting[number]
+                if asked is not None:
+                    self._say(asker, wire.Refused(asked.id, NOT_ALLOWED))
 
     def press(self, pressure: Pressure) -> None:
         """While a bucket has too much waiting, nothing is taken from clients: it waits on their side."""
@@ -333,5 +364,7 @@ class Reception:
         self._look_whether_finished()
 
 
+QUESTION_US_MAX: Final = 10_000_000
+"""So long a question waits until it is known who may ask it."""
 READ_US_MIN: Final = 5_000_000
 """A read that does not wait for anything new still waits for the leader's word."""
