@@ -13,8 +13,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol, cast
 
-from msgspec import Struct
-
 from hansard.batch import reopen, verify_at
 from hansard.participant import event
 from hansard.participant.effect import (
@@ -33,15 +31,16 @@ from hansard.wire import request as wire
 from hansard.wire import submission
 from hansard.wire.codec import Codec
 
-from .access import Access, Badge
+from .access import Access
 from .asker import Asker
 from .connection import Connection, Taker
 from .grant import NOT_ALLOWED, Grant
 from .lounge import Lounge
 from .pages import Pages, begins_at_once
-from .porch import Porch
+from .porch import Porch, expired
 from .tables import Tables
 from .usher import Usher
+from .visit import Asked, Visit
 
 WAIT_US_MAX: Final = 3600 * 1_000_000
 """Nothing is waited for any longer."""
@@ -63,37 +62,6 @@ class Desk(Protocol):
 
 PAGES_MAX: Final = 2
 """Read for one client at once: one that it takes, and the next."""
-
-
-class Asked(Struct, frozen=True, gc=False):
-    """Who asked, what it is called there, and where it matters for what."""
-
-    asker: Asker
-    id: int
-    read: wire.Read | None = None
-    deadline_us: int = 0
-
-    @property
-    def bucket(self) -> int:
-        assert self.read is not None
-        return self.read.bucket
-
-
-class Visit:
-    """What a client has open here besides what the core knows."""
-
-    __slots__ = ("badge", "later", "pages", "questions", "waiting")
-
-    def __init__(self, badge: Badge) -> None:
-        self.badge = badge
-        """What it may do."""
-        self.pages = 0
-        """That are being read."""
-        self.later: deque[Asked] = deque()
-        """Reads that wait until those are taken."""
-        self.waiting: dict[int, int] = {}
-        """Of its reads in the lounge their numbers there, and their buckets."""
-        self.questions: deque[wire.Ask] = deque()
 
 
 class Reception:
@@ -182,7 +150,11 @@ class Reception:
             self._take(asker, request)
         else:
             patience_us = READ_US_MIN if isinstance(request, wire.Read) else 0
-            self._porch.enter(asker, request, self._deadline_us(max(request.wait_us, patience_us)))
+            self._let_wait(asker, request, max(request.wait_us, patience_us))
+
+    def _let_wait(self, asker: Asker, request: wire.Request, wait_us: int) -> None:
+        if not self._porch.enter(asker, request, self._deadline_us(wait_us)):
+            self._say(asker, expired(request))
 
     def _take(self, asker: Asker, request: wire.Request) -> None:
         judged = self._usher.judge(self._visits[asker].badge, request)
@@ -239,7 +211,7 @@ class Reception:
             if grant is None:
                 self._say_now(asker, wire.Refused(ask.id, NOT_ALLOWED))
             elif not self._access.known and not self._desk.is_for_all(ask.question):
-                self._porch.enter(asker, ask, self._deadline_us(QUESTION_US_MAX))
+                self._let_wait(asker, ask, QUESTION_US_MAX)
             else:
                 self._desk.ask(
                     ask.question,
@@ -326,12 +298,12 @@ class Reception:
             del self._visits[asked.asker].waiting[number]
             assert asked.read is not None
             self._say(asked.asker, self._pages.empty(asked.id, asked.read))
+        self._tables.look(core, self._now_us())
         if self._porch:
             self._look_at_porch()
         if self._edition is not self._access.edition:
             self._edition = self._access.edition
             self._look_who_may_wait()
-        self._tables.look(core, self._now_us())
         if core.distributor.version != self._version:
             self._version = core.distributor.version
             for number, asked in self._lounge.moved(lambda bucket: bucket in core.copies.running):
