@@ -31,7 +31,7 @@ def dev(
         with cluster:
             cluster.start(participants, _port(port, participants))
             write_lines(_json(cluster) if as_json else _welcome(cluster, kept=data is not None))
-            _wait(cluster)
+            wait(cluster)
 
 
 @contextmanager
@@ -52,9 +52,9 @@ def _port(port: int | None, participants: int) -> int | None:
     return port
 
 
-def _wait(cluster: LocalCluster) -> None:
+def wait(cluster: LocalCluster) -> None:
     """Until somebody wants it to end, or nobody is left."""
-    running = set(cluster.children)
+    running = {name for name, child in cluster.children.items() if child.runs}
     try:
         while running:
             for name in sorted(running):
