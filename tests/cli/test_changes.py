@@ -107,6 +107,17 @@ def test_tokens_are_granted_shown_without_their_secret_and_revoked(at: Run) -> N
     assert "acme" not in at("tokens", "list").stdout
 
 
+def test_a_guarded_cluster_takes_commands_with_a_token_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with cluster(participants=1, buckets=1, guarded=True) as one:
+        monkeypatch.setenv("HANSARD_ADDRESSES", one.addresses[0])
+        assert run("status").exit_code == 1 and run("submit", "k", "v", "--timeout", "1").exit_code == 1
+        monkeypatch.setenv("HANSARD_TOKEN", one.token)
+        assert run("status").exit_code == 0 and run("submit", "k", "v").exit_code == 0
+        reader = run("tokens", "grant", "r", "--scope", "read").stdout.strip()
+        monkeypatch.setenv("HANSARD_TOKEN", reader)
+        assert run("read").stdout.endswith("k  -  v\n") and run("submit", "k", "v").exit_code == 1
+
+
 def test_places_are_bookmarks_times_and_how_long_ago(capsys: pytest.CaptureFixture[str]) -> None:
     now = datetime(2030, 1, 1, tzinfo=UTC)
     assert place(None) is None and place("b1abc") == "b1abc"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import hansard
 from hansard.batch import build
 from hansard.client.operator import AskRefused, NobodyAnswers, Operator, OrderFailed
 from hansard.testing import Cluster, cluster
@@ -160,6 +161,16 @@ def test_an_operator_goes_on_to_who_answers_and_says_who_does_not() -> None:
         assert asyncio.run(ask([dead, two.address("b")])) == "b"
         with pytest.raises(NobodyAnswers, match=rf"{dead} \(nobody listens there\): give the address of one that runs"):
             asyncio.run(ask([dead]))
+
+
+def test_a_guarded_cluster_needs_its_token() -> None:
+    with cluster(participants=1, buckets=1, guarded=True) as one:
+        assert one.token.startswith("hsd_")
+        with hansard.Client.connect(one.addresses, token=one.token) as client:
+            client.submit("k", "v")
+        with pytest.raises(hansard.ClientError):
+            hansard.Client.connect(one.addresses, token="hsd_wrong", timeout_s=1)
+        assert one.ask(ask="tokens")["open"] is False
 
 
 @pytest.mark.hansard(participants=2, buckets=2)

@@ -22,7 +22,6 @@ app = typer.Typer(
     cls=Commands,
     help="Hansard, a replicated change log.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

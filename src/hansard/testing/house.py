@@ -63,20 +63,22 @@ def cluster(
     buckets: int = 4,
     replication: int = 3,
     shape: str = "star",
+    guarded: bool = False,
     directory: str | Path | None = None,
 ) -> Iterator["Cluster"]:
     """A running cluster, all of whose buckets can be written to; gone at the end of the block, data and all.
 
-    With a `directory` the data is kept there, and one that has been used before is gone on with.
+    One that is `guarded` takes nothing without a token; `.token` is an administrator's. With a `directory` the data is
+    kept there, and one that has been used before is gone on with.
     """
-    settings = Settings(replication=min(replication, participants), shape=Shape(shape))
+    found = _founding(participants, buckets, replication, shape, guarded=guarded)
     if directory is not None:
-        with Cluster(Path(directory), participants, buckets, settings) as running:
+        with Cluster(Path(directory), found) as running:
             yield running
         return
     with (
         tempfile.TemporaryDirectory(prefix="hansard-testing-") as temporary,
-        Cluster(Path(temporary), participants, buckets, settings, Scratch) as running,
+        Cluster(Path(temporary), found, Scratch) as running,
     ):
         yield running
 
@@ -84,15 +86,13 @@ def cluster(
 class Cluster:
     """Made by `cluster()`. Participants are named a, b, c and so on."""
 
-    def __init__(
-        self, directory: Path, participants: int, buckets: int, settings: Settings, disk: type[RealDisk] = RealDisk
-    ) -> None:
-        if not 1 <= participants <= 26:
-            raise ValueError(f"participants must be from 1 to 26, not {participants}")
+    def __init__(self, directory: Path, found: Found, disk: type[RealDisk] = RealDisk) -> None:
         self.directory = directory
         self._disk = disk
-        self._found = Found(buckets, settings, participants, log=f"{random.getrandbits(64):016x}")
-        self._addresses = {chr(ord("a") + number): port for number, port in enumerate(_free(participants))}
+        self._found = found
+        self._addresses = {chr(ord("a") + number): port for number, port in enumerate(_free(found.participants))}
+        self.token = ""
+        """For an administrator, where the cluster is guarded."""
         self._residents: dict[str, Resident] = {}
         self._cuts: set[frozenset[str]] = set()
         self._loop = uvloop.new_event_loop()
@@ -104,6 +104,9 @@ class Cluster:
             undo.callback(self._close)
             self._do(self._start(list(self._addresses)))
             self.settle()
+            founder = self._residents[self.names[0]]
+            self.until(lambda: founder.has_arrived, f"{self.names[0]} does not say that it takes part")
+            self.token = founder.token
             undo.pop_all()
         return self
 
@@ -288,8 +291,11 @@ class Cluster:
     def _severed(self, name: str) -> set[str]:
         return {self.address(other) for pair in self._cuts if name in pair for other in pair - {name}}
 
+    def _operator(self, addresses: list[str]) -> Operator:
+        return Operator(addresses, timeout_s=TIMEOUT_S, token=self.token)
+
     async def _asked(self, addresses: list[str], question: dict[str, Any]) -> Any:
-        async with Operator(addresses, timeout_s=TIMEOUT_S) as operator:
+        async with self._operator(addresses) as operator:
             return await operator.ask(**question)
 
     def _living(self, which: Which) -> str:
@@ -319,10 +325,17 @@ class Cluster:
 
     def _order(self, **wish: Any) -> None:
         async def carried_out() -> None:
-            async with Operator([self.address(name) for name in self.running], timeout_s=TIMEOUT_S) as operator:
+            async with self._operator([self.address(name) for name in self.running]) as operator:
                 await operator.order(wish, look_s=LOOK_S)
 
         self._do(carried_out())
+
+
+def _founding(participants: int, buckets: int, replication: int, shape: str, *, guarded: bool) -> Found:
+    if not 1 <= participants <= 26:
+        raise ValueError(f"participants must be from 1 to 26, not {participants}")
+    settings = Settings(replication=min(replication, participants), shape=Shape(shape))
+    return Found(buckets, settings, participants, f"{random.getrandbits(64):016x}", open=not guarded)
 
 
 def _is_at_rest(core: Participant, running: int) -> bool:

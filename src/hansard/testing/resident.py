@@ -44,6 +44,7 @@ class Resident(Process):
         super().__init__(plan)
         self._disk = disk
         self._severed = set(severed)
+        self.token, self.has_arrived = "", False
         self._ways: Ways | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -51,7 +52,8 @@ class Resident(Process):
         """Signals are for the process that it is in."""
 
     def arrived(self, token: str) -> None:
-        """Whoever has started it asks `core`; a test's cluster is open, and needs no token."""
+        """Whoever has started it asks `core`; the first token is only told here."""
+        self.token, self.has_arrived = token, True
 
     def disk(self) -> RealDisk:
         return self._disk(self.plan.directory)
