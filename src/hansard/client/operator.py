@@ -18,12 +18,13 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from hansard.batch import trust
+from hansard.batch import reopen
 from hansard.wire import request as wire
 from hansard.wire.codec import Codec
 from hansard.wire.errors import WireError
 from hansard.wire.frame import FrameReader
 from hansard.wire.handshake import Hello, Role, agreed_version, greeting, understood
+from hansard.wire.submission import Stored
 
 from .errors import ClientError
 
@@ -77,13 +78,14 @@ class Line:
         self._mine = hello
         self._secure = secure
         self._frames = FrameReader()
-        self._codec: Codec[Any] = Codec(wire.Answer, trust)
+        self._codec: Codec[Any] = Codec(wire.Answer, reopen)
+        self._requests: Codec[Any] = Codec(wire.Request, reopen)
         self._ids = count(1)
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
-    async def ask(self, question: bytes) -> bytes:
-        """Raises AskRefused, or an OSError, a TimeoutError or a WireError where nothing came of it."""
+    async def exchange(self, request: Callable[[int], wire.Request]) -> Any:
+        """A request of any kind, made for an id, and its answer."""
         if self._writer is None:
             async with asyncio.timeout(DIAL_S_MAX):
                 host, _, port = self.address.rpartition(":")
@@ -91,13 +93,11 @@ class Line:
                 self._reader, self._writer = streams
                 self._writer.writelines(greeting(self._mine))
         id = next(self._ids)
-        self._writer.writelines(self._codec.encode([wire.Ask(id, question)]))
+        self._writer.writelines(self._requests.encode([request(id)]))
         while True:
             for answer in await self._heard():
-                if isinstance(answer, wire.Told) and answer.id == id:
-                    return answer.answer
-                if isinstance(answer, wire.Refused) and answer.id == id:
-                    raise AskRefused(answer.reason)
+                if id in (answer.ids if isinstance(answer, Stored) else [answer.id]):
+                    return answer
 
     async def _heard(self) -> list[Any]:
         assert self._reader is not None
@@ -157,23 +157,27 @@ class Operator:
 
     async def ask_at(self, address: str, **question: Any) -> Any:
         """This participant and no other."""
+        answer = await self.exchange_at(address, lambda id: wire.Ask(id, msgspec.json.encode(question)))
+        if isinstance(answer, wire.Told):
+            return msgspec.json.decode(answer.answer)
+        raise AskRefused(answer.reason if isinstance(answer, wire.Refused) else f"it says {answer}")
+
+    async def exchange_at(self, address: str, request: Callable[[int], wire.Request]) -> Any:
+        """A request of any kind, made for an id, and its answer from this participant."""
         line = self._lines.get(address)
         if line is None:
             line = self._lines[address] = Line(address, self._hello, self._tls)
         is_over = False
         try:
             async with asyncio.timeout(self.timeout_s):
-                answer = await line.ask(msgspec.json.encode(question))
+                answer = await line.exchange(request)
             is_over = True
-        except AskRefused:
-            is_over = True
-            raise
         except (OSError, WireError, ValueError) as error:  # a TimeoutError is an OSError
             raise NobodyAnswers({address: _named(error)}) from error
         finally:
             if not is_over:  # whoever asks next must not get this one's answer
                 self._drop(line)
-        return msgspec.json.decode(answer)
+        return answer
 
     def _drop(self, line: Line) -> None:
         line.close()

@@ -170,6 +170,10 @@ class Reception:
                 raise AssertionError("questions are judged by who understands them")
             case wire.Table():
                 self._tables.ask(asker, judged, self._deadline_us(judged.wait_us))
+            case wire.Import():
+                number, deadline_us = self._note(asker, judged.id, judged.wait_us)
+                place = (judged.bucket, judged.batch, deadline_us, judged.buckets, judged.follows)
+                self._happen(event.Import(number, *place))
             case _:
                 self._say(asker, judged)
 

@@ -32,6 +32,9 @@ class Usher:
                 return self._read(grant, request)
             case wire.Table():  # where to go is for everybody who may do anything
                 return request if grant is not None else wire.Refused(request.id, NOT_ALLOWED)
+            case wire.Import():
+                may = grant is not None and grant.may(Scope.ADMIN)
+                return request if may else submission.Invalid(request.id, NOT_ALLOWED)
 
     def _submit(self, grant: Grant | None, submit: submission.Submit) -> submission.Submit | wire.Answer:
         access, batch = self._access, submit.batch
