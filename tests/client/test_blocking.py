@@ -4,49 +4,22 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 import hansard
 from hansard.client import Client, ClientClosed, NotReachable, Producer, Receipt, WrongType
-from tests.client.countdown import addresses
+from tests.client.countdown import Background, addresses
 from tests.client.fake import until
 from tests.cluster.company import Company
 
 TIMEOUT_S = 30.0
 
 
-class Background:
-    """A cluster beside the test, which has no loop itself."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever)
-        self.company: Company
-
-    def start(self) -> None:
-        self._thread.start()
-
-        async def begin() -> None:
-            self.company = await Company(self._directory, "abc", 4).__aenter__()
-
-        asyncio.run_coroutine_threadsafe(begin(), self._loop).result(60)
-
-    def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self.company.__aexit__(None, None, None), self._loop).result(60)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-
 @pytest.fixture(scope="module")
 def company(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    background = Background(tmp_path_factory.mktemp("cluster"))
-    background.start()
-    yield background.company
-    background.stop()
+    with Background(tmp_path_factory.mktemp("cluster")) as company:
+        yield company
 
 
 def connected(company: Company) -> Client:
