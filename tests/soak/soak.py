@@ -204,4 +204,8 @@ class Soak:
 
 
 def _see(watch: Watch, change: Change) -> None:
-    watch.see((change.key or b"").decode(), json.loads(change.value or b"")["n"])
+    try:
+        watch.see((change.key or b"").decode(), json.loads(change.value or b"")["n"])
+    except Broken as broken:
+        place = f"bucket {change.bucket}, offset {change.offset}, connection {change.connection}, {change.series}"
+        raise Broken(f"{broken} ({place})") from None
