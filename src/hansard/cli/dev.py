@@ -25,6 +25,9 @@ def dev(
     buckets: Annotated[int, typer.Option(metavar="N", min=1, help="Found with so many, a power of two.")] = 8,
     replication: Annotated[int, typer.Option(metavar="N", min=1, max=5, help="Copies of each bucket.")] = 3,
     shape: Annotated[str, typer.Option(metavar="SHAPE", help="star or chain.")] = "star",
+    load: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Begin with the log of this dump.", show_default=False)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a whole cluster on this machine, for trying things out.
@@ -37,4 +40,4 @@ def dev(
     """
     from . import developing  # noqa: PLC0415
 
-    developing.dev(participants, data, port, [buckets, replication], shape, as_json=as_json)
+    developing.dev(participants, data, port, [buckets, replication], shape, load, as_json=as_json)

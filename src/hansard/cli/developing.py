@@ -1,5 +1,6 @@
 """What `hansard dev` does."""
 
+import asyncio
 import shlex
 import sys
 import tempfile
@@ -9,27 +10,44 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from .carrying import carry_in
+from .chest import ChestReader
 from .failure import fail
 from .local import LocalCluster, are_free, told_to_end
 from .output import json_line, write_lines
-from .reach import PORT
+from .reach import PORT, Reach
 
 LOOK_S: Final = 0.2
 USAGE: Final = 2
 
 
 def dev(
-    participants: int, data: Path | None, port: int | None, sizes: Sequence[int], shape: str, *, as_json: bool
+    participants: int,
+    data: Path | None,
+    port: int | None,
+    sizes: Sequence[int],
+    shape: str,
+    load: Path | None = None,
+    *,
+    as_json: bool,
 ) -> None:
     buckets, replication = sizes
     if buckets.bit_count() != 1:
         raise fail(f"--buckets must be a power of two, not {buckets}", USAGE)
     if shape not in ("star", "chain"):
         raise fail(f"--shape must be star or chain, not {shape!r}", USAGE)
+    log = ""
+    if load is not None:
+        with ChestReader(load) as chest:
+            log, buckets = chest.header["log"], max(buckets, chest.header["buckets"])
     with told_to_end(), _directory(data) as directory:
-        cluster = LocalCluster(directory, buckets=buckets, replication=min(replication, participants), shape=shape)
+        cluster = LocalCluster(
+            directory, buckets=buckets, replication=min(replication, participants), shape=shape, importing=log
+        )
         with cluster:
             cluster.start(participants, _port(port, participants))
+            if load is not None:
+                asyncio.run(carry_in(Reach(tuple(cluster.addresses)), load))
             write_lines(_json(cluster) if as_json else _welcome(cluster, kept=data is not None))
             wait(cluster)
 

@@ -102,10 +102,13 @@ class Child:
 class LocalCluster:
     """Participants a, b, c and so on, below one directory. All are ended at the end of the block."""
 
-    def __init__(self, directory: Path, *, buckets: int = 8, replication: int = 3, shape: str = "star") -> None:
+    def __init__(
+        self, directory: Path, *, buckets: int = 8, replication: int = 3, shape: str = "star", importing: str = ""
+    ) -> None:
         self.directory = directory
         self.children: dict[str, Child] = {}
         self._founding = ["--open", "--buckets", str(buckets), "--replication", str(replication), "--shape", shape]
+        self._founding += ["--importing", importing] if importing else []
 
     def __enter__(self) -> Self:
         self.directory.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from .failure import Commands
 from .recover import recover
 from .skeleton import skeleton
 from .start import start
+from .transfer import dump, load
 
 app = typer.Typer(
     name="hansard",
@@ -49,6 +50,8 @@ app.command(rich_help_panel=OPERATING)(orders.pause)
 app.command(rich_help_panel=OPERATING)(orders.resume)
 app.command(rich_help_panel=OPERATING)(orders.leave)
 app.add_typer(holds.app, name="holds", rich_help_panel=OPERATING)
+app.command(rich_help_panel=OPERATING)(dump)
+app.command(rich_help_panel=OPERATING)(load)
 app.add_typer(tokens.app, name="tokens", rich_help_panel=OPERATING)
 app.add_typer(log.app, name="log", rich_help_panel=ALONE)
 app.command(hidden=True)(skeleton)
