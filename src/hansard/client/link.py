@@ -56,7 +56,8 @@ class Link(asyncio.BufferedProtocol):
 
     @property
     def is_lost(self) -> bool:
-        return self._transport is None
+        """Or about to be: nobody should begin anything here."""
+        return self._transport is None or self._transport.is_closing()
 
     @property
     def unwritten(self) -> int:
