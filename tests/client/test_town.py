@@ -32,12 +32,13 @@ def test_series_are_the_connections_and_previous_ones_the_buckets(loop: Loop) ->
     run(test(), loop)
 
 
+@pytest.mark.parametrize("window", [1, 64])
 @pytest.mark.parametrize("tells", [False, True])
 def test_a_split_is_heard_of_by_an_answer_or_a_table_and_nothing_is_lost_doubled_or_reordered(
-    loop: Loop, tells: bool
+    loop: Loop, tells: bool, window: int
 ) -> None:
     async def test() -> None:
-        async with Town(buckets=1) as town, await town.connect() as client:
+        async with Town(buckets=1) as town, await town.connect(window=window) as client:
             town.tells = tells
             submitted: list[asyncio.Future[Any]] = []
             for turn in range(40):

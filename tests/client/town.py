@@ -3,6 +3,8 @@
 from itertools import count
 from typing import Any
 
+from msgspec.structs import replace
+
 from hansard.batch import bucket_mask, bucket_of, key_hash
 from hansard.client import AsyncClient
 from hansard.client.recut import descendants
@@ -25,8 +27,9 @@ class Town(FakeParticipant):
         """Newer tables to who asks."""
         self.connections_given = count(100)
 
-    async def connect(self, timeout_s: float = 10.0) -> AsyncClient:
-        return await AsyncClient.connect([self.address], timeout_s=timeout_s, settings=QUICK)
+    async def connect(self, timeout_s: float = 10.0, window: int = 64) -> AsyncClient:
+        settings = replace(QUICK, window_batches=window)
+        return await AsyncClient.connect([self.address], timeout_s=timeout_s, settings=settings)
 
     def answer(self, request: Any) -> Any:
         match request:
