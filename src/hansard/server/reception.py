@@ -32,6 +32,7 @@ from hansard.wire.codec import Codec
 
 from .asker import Asker
 from .connection import Connection, Taker
+from .inside import Inside
 from .lounge import Lounge
 from .pages import Pages
 
@@ -100,6 +101,8 @@ class Reception:
         self._address = address
         self._pages = pages
         self._desk = desk
+        self.inside = Inside(happen, submitted, now_us)
+        """Who asks from within this process."""
         self._codecs: tuple[Codec[Any], Codec[Any]] = Codec(wire.Request, verify_at), Codec(wire.Answer, reopen)
         self._number = 0
         self._asked: dict[int, Asked] = {}
@@ -129,6 +132,7 @@ class Reception:
         self._press_all()
         self._look_whether_finished()
         await self._finished.wait()
+        await self.inside.finish()
 
     def _look_whether_finished(self) -> None:
         """Who is gone waits for nothing."""
@@ -148,7 +152,7 @@ class Reception:
 
         connection.lost = gone
         asker.ready = lambda: self._go_on(asker)
-        asker.press(pressed=self._is_holding)
+        asker.press(pressed=self.is_holding)
         return asker.received
 
     # What they want.
@@ -215,11 +219,17 @@ class Reception:
     # What becomes of it.
 
     def answer(self, answer: Answer) -> None:
+        if answer.id < 0:
+            self.inside.answered(answer)
+            return
         asked = self._asked.pop(answer.id)
         asked.asker.answer(asked.id, answer.outcome)
         self._plan(asked.asker)
 
     def answer_connect(self, answer: AnswerConnect) -> None:
+        if answer.id < 0:
+            self.inside.answered(answer)
+            return
         asked = self._asked.pop(answer.id)
         self._say(asked.asker, wire.Connected(asked.id, answer.connection))
 
@@ -297,12 +307,12 @@ class Reception:
         self._press_all()
 
     @property
-    def _is_holding(self) -> bool:
+    def is_holding(self) -> bool:
         return bool(self._pressed) or self._finished is not None
 
     def _press_all(self) -> None:
         for asker in self._visits:
-            asker.press(pressed=self._is_holding)
+            asker.press(pressed=self.is_holding)
 
     # Saying so.
 

@@ -41,6 +41,7 @@ from .shell import Shell, now_us
 from .story import Story
 from .tls import Certificates
 from .vault import Vault
+from .web import Web
 
 __all__ = ["Plan", "Process", "run"]
 
@@ -98,13 +99,13 @@ class Process:
             loop.add_signal_handler(number, self._told_to_stop, number)
         if self.plan.tls is not None:
             self._certificates = Certificates(self.plan.tls, self.plan.node)
-        listeners, home = await self._place()
+        listeners, doors, home = await self._place()
         tick_s = self.plan.settings.consensus.heartbeat_us / 3e6
         shell = Shell(self._ended, self._retired, Story(self.plan.node, now_us), tick_s)
         with self._blamed():
             vault = Vault(home, loop.call_soon_threadsafe, shell.happen, self._ended, self.plan.storage)
         try:
-            await self._run(shell, vault, listeners, founder=home.deed.founded)
+            await self._run(shell, vault, listeners, doors, founder=home.deed.founded)
         finally:
             shell.stop()
             await loop.run_in_executor(None, vault.stop)
@@ -112,15 +113,19 @@ class Process:
             self._notifier.close()
         log.info("%s has stopped", self.plan.node)
 
-    async def _place(self) -> tuple[list[socket.socket], Home]:
-        """Its address and its directory. Who goes on is told first that its directory is in use; of who begins nothing
-        is made where it cannot listen."""
+    async def _place(self) -> tuple[list[socket.socket], list[socket.socket], Home]:
+        """Its addresses and its directory. Who goes on is told first that its directory is in use; of who begins
+        nothing is made where it cannot listen."""
         with self._blamed(), suppress(NoHome):
             home = homes.enter(RealDisk(self.plan.directory), self.plan.node)
-            return await bound(self.plan.listen), home
-        listeners = await bound(self.plan.listen)
+            return *(await self._bound()), home
+        listeners, doors = await self._bound()
         with self._blamed():
-            return listeners, begun(self.plan)
+            return listeners, doors, begun(self.plan)
+
+    async def _bound(self) -> tuple[list[socket.socket], list[socket.socket]]:
+        """For the binary protocol, and for HTTP."""
+        return await bound(self.plan.listen), await bound(self.plan.http) if self.plan.http is not None else []
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
@@ -129,7 +134,16 @@ class Process:
         except (ConsensusError, StorageError) as error:
             raise BadDirectory(remedied(self.plan.directory, error)) from error
 
-    async def _run(self, shell: Shell, vault: Vault, listeners: list[socket.socket], *, founder: bool) -> None:
+    async def _run(
+        self,
+        shell: Shell,
+        vault: Vault,
+        listeners: list[socket.socket],
+        doors: list[socket.socket],
+        *,
+        founder: bool,
+    ) -> None:
+        """`doors` are for HTTP."""
         plan, random = self.plan, SystemRandom()
         if self._seeds is not None:
             self._seeds.look()
@@ -156,22 +170,26 @@ class Process:
         reception = Reception(plan.node, shell.happen, shell.submitted, now_us, self._address_in(core), pages, admin)
         port = Port(core, shell, reception, self._certificates)
         shell.start(core, vault, peers, reception)
+        web = Web(doors, core, shell, reception, admin, self._certificates)
         keeper = Keeper(core, vault, shell.happen, plan.retention_s)
         watching: list[asyncio.Task[None]] = []
         try:
             port.open(listeners)
+            web.open()
             self._say_where()
             if plan.found is not None and founder:
                 found = replace(plan.found, log=plan.found.log or f"{random.getrandbits(64):016x}")
                 shell.happen(Command(0, Order(FOUNDING, found)))
             watching = self._watch(core, peers, keeper)
             await self._over
+            web.shut()
             if self._told and core.here.member is not None:
                 await self._hand_over(shell, reception)
             port.shut()
         finally:
             for task in watching:
                 task.cancel()
+            await web.close()
             port.close()
             peers.stop()
             await keeper.stop()
@@ -199,6 +217,9 @@ class Process:
         plan, secured = self.plan, "" if self._certificates is not None else ", without TLS"
         reached = f", reached at {plan.advertise}" if plan.advertise not in ("", written(plan.listen)) else ""
         log.info("%s listens on %s%s%s", plan.node, written(plan.listen), reached, secured)
+        if plan.http is not None:
+            kind = "https" if self._certificates is not None else "http"
+            log.info("%s speaks HTTP at %s://%s, see /docs there", plan.node, kind, written(plan.http))
 
     @staticmethod
     def _address_in(core: Participant) -> Any:
