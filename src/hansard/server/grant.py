@@ -18,7 +18,7 @@ from hansard.distributor.entitlement import Entitlement, Rates, Scope
 
 NOT_ALLOWED: Final = "this takes a token that allows it"
 """Said of everything that is refused, whatever the reason: who has no right to something learns nothing of it."""
-CERTIFIED: Final = re.compile(r"(?P<scopes>[a-z]+(?:\+[a-z]+)*):(?P<name>.+)")
+CERTIFIED: Final = re.compile(r"(?P<scopes>[a-z]+(?:\+[a-z]+)*):[A-Za-z0-9._-]{1,63}")
 SECOND_US: Final = 1_000_000
 
 
@@ -98,11 +98,19 @@ def certified(certificate: Mapping[str, Any]) -> Grant | None:
     """What a client may do by the certificate that it has shown, and that our authority confirms. Its common name says
     it: `read:NAME`, `submit:NAME`, `admin:NAME`, or several as `read+submit:NAME`."""
     names = [value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"]
-    found = CERTIFIED.fullmatch(names[0]) if len(names) == 1 else None
-    if found is None:
-        return None
-    scopes = found["scopes"].split("+")
-    if any(scope not in list(Scope) for scope in scopes):
+    scopes = _scopes(names[0]) if len(names) == 1 else ()
+    if not scopes:
         return None
     until_us = int(ssl.cert_time_to_seconds(certificate["notAfter"])) * SECOND_US
-    return Grant(names[0], Entitlement(tuple([scope for scope in Scope if scope in scopes])), until_us)
+    return Grant(names[0], Entitlement(scopes), until_us)
+
+
+def is_clients_name(name: str) -> bool:
+    return bool(_scopes(name))
+
+
+def _scopes(name: str) -> tuple[Scope, ...]:
+    """What the name of a certificate is for; nothing if it is not a client's."""
+    found = CERTIFIED.fullmatch(name)
+    words = found["scopes"].split("+") if found is not None else []
+    return tuple([scope for scope in Scope if scope in words]) if all(word in list(Scope) for word in words) else ()

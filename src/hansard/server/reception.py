@@ -3,12 +3,15 @@
 All requests get numbers of our own. Reads of what is not there yet wait (lounge.py), until something is committed in
 their bucket or their time is over. Of each client a few pages are read at a time, as it takes them, and one question of
 an operator is answered after the other, with everybody else's business in between.
+
+Everything is judged when it comes (usher.py), and what is read once more before it is handed out: a token may have been
+revoked meanwhile.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Protocol, assert_never
+from typing import Any, Final, Protocol, cast
 
 from msgspec import Struct
 
@@ -30,11 +33,15 @@ from hansard.wire import request as wire
 from hansard.wire import submission
 from hansard.wire.codec import Codec
 
+from .access import Access, Badge
 from .asker import Asker
 from .connection import Connection, Taker
+from .grant import NOT_ALLOWED, Grant
 from .inside import Inside
 from .lounge import Lounge
 from .pages import Pages
+from .porch import Porch
+from .usher import Usher
 
 WAIT_US_MAX: Final = 3600 * 1_000_000
 """Nothing is waited for any longer."""
@@ -43,7 +50,9 @@ WAIT_US_MAX: Final = 3600 * 1_000_000
 class Desk(Protocol):
     """For operators (admin.py)."""
 
-    def ask(self, question: bytes, told: Callable[[bytes], None], refused: Callable[[str], None]) -> None: ...
+    def ask(
+        self, question: bytes, told: Callable[[bytes], None], refused: Callable[[str], None], grant: Grant
+    ) -> None: ...
 
     def answered(self, answer: AnswerCommand) -> None: ...
 
@@ -71,9 +80,11 @@ class Asked(Struct, frozen=True, gc=False):
 class Visit:
     """What a client has open here besides what the core knows."""
 
-    __slots__ = ("later", "pages", "questions", "waiting")
+    __slots__ = ("badge", "later", "pages", "questions", "waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, badge: Badge) -> None:
+        self.badge = badge
+        """What it may do."""
         self.pages = 0
         """That are being read."""
         self.later: deque[Asked] = deque()
@@ -93,6 +104,7 @@ class Reception:
         address: Callable[[str], str | None],
         pages: Pages,
         desk: Desk,
+        access: Access,
     ) -> None:
         self._node = node
         self._happen = happen
@@ -103,6 +115,10 @@ class Reception:
         self._desk = desk
         self.inside = Inside(happen, submitted, now_us)
         """Who asks from within this process."""
+        self._access = access
+        self._edition = access.edition
+        self._usher = Usher(access)
+        self._porch: Porch[Asker] = Porch()
         self._codecs: tuple[Codec[Any], Codec[Any]] = Codec(wire.Request, verify_at), Codec(wire.Answer, reopen)
         self._number = 0
         self._asked: dict[int, Asked] = {}
@@ -139,13 +155,14 @@ class Reception:
         if self._finished is not None and all(asked.asker.connection.is_over for asked in self._asked.values()):
             self._finished.set()
 
-    def welcome(self, connection: Connection) -> Taker:
+    def welcome(self, connection: Connection, token: str) -> Taker:
         asker = Asker(connection, self._ask, self._address, self._codecs)
-        visit = self._visits[asker] = Visit()
+        visit = self._visits[asker] = Visit(self._access.badge(token, connection.certificate))
         lost = connection.lost
 
         def gone() -> None:
             del self._visits[asker]
+            self._porch.leave(asker)
             for number, bucket in visit.waiting.items():
                 self._lounge.leave(bucket, number)
             lost()
@@ -158,18 +175,28 @@ class Reception:
     # What they want.
 
     def _ask(self, asker: Asker, request: wire.Request) -> None:
-        match request:
+        if isinstance(request, wire.Ask):
+            self._question(asker, request)
+        elif self._access.known and not self._porch:
+            self._take(asker, request)
+        else:
+            patience_us = READ_US_MIN if isinstance(request, wire.Read) else 0
+            self._porch.enter(asker, request, self._deadline_us(max(request.wait_us, patience_us)))
+
+    def _take(self, asker: Asker, request: wire.Request) -> None:
+        judged = self._usher.judge(self._visits[asker].badge, request)
+        match judged:
             case submission.Submit():
-                self._submit(asker, request)
+                self._submit(asker, judged)
             case wire.Connect():
-                number, deadline_us = self._note(asker, request.id, request.wait_us)
-                self._happen(event.Connect(number, deadline_us, request.name, request.broken))
+                number, deadline_us = self._note(asker, judged.id, judged.wait_us)
+                self._happen(event.Connect(number, deadline_us, judged.name, judged.broken))
             case wire.Read():
-                self._read(Asked(asker, request.id, request, self._deadline_us(request.wait_us)))
+                self._read(Asked(asker, judged.id, judged, self._deadline_us(judged.wait_us)))
             case wire.Ask():
-                self._question(asker, request)
+                raise AssertionError("questions are judged by who understands them")
             case _:
-                assert_never(request)
+                self._say(asker, judged)
 
     def _deadline_us(self, wait_us: int) -> int:
         return self._now_us() + min(max(wait_us, 0), WAIT_US_MAX)
@@ -205,12 +232,16 @@ class Reception:
         asker = self._curious.popleft()
         visit = self._visits.get(asker)
         if visit is not None:
-            ask = visit.questions.popleft()
-            self._desk.ask(
-                ask.question,
-                lambda answer: self._say_now(asker, wire.Told(ask.id, answer)),
-                lambda reason: self._say_now(asker, wire.Refused(ask.id, reason)),
-            )
+            ask, grant = visit.questions.popleft(), visit.badge.grant
+            if grant is None:
+                self._say_now(asker, wire.Refused(ask.id, NOT_ALLOWED))
+            else:
+                self._desk.ask(
+                    ask.question,
+                    lambda answer: self._say_now(asker, wire.Told(ask.id, answer)),
+                    lambda reason: self._say_now(asker, wire.Refused(ask.id, reason)),
+                    grant,
+                )
             if visit.questions:
                 self._curious.append(asker)
         if self._curious:
@@ -251,12 +282,14 @@ class Reception:
             self._read_up_to(asked, outcome.committed)
 
     def _read_up_to(self, asked: Asked, committed: int) -> None:
-        read = asked.read
-        assert read is not None
+        assert asked.read is not None
         visit = self._visits.get(asked.asker)
         if visit is None:
             return
-        if read.offset < committed:
+        read = self._usher.judge(visit.badge, asked.read)
+        if not isinstance(read, wire.Read):
+            self._say(asked.asker, cast(wire.Answer, read))
+        elif read.offset < committed:
             if visit.pages >= PAGES_MAX or asked.asker.connection.is_full:
                 visit.later.append(asked)
             else:
@@ -270,7 +303,9 @@ class Reception:
     def _turn(self, asker: Asker, visit: Visit, page: wire.Page | wire.Gone | wire.Refused) -> None:
         """A page was read."""
         visit.pages -= 1
-        self._say_now(asker, page)
+        if isinstance(page, wire.Page):
+            self._usher.charge(visit.badge, page)
+        self._say_now(asker, page if visit.badge.grant is not None else wire.Refused(page.id, NOT_ALLOWED))
         self._go_on(asker)
 
     def _go_on(self, asker: Asker) -> None:
@@ -292,11 +327,31 @@ class Reception:
             del self._visits[asked.asker].waiting[number]
             assert asked.read is not None
             self._say(asked.asker, self._pages.empty(asked.id, asked.read))
+        if self._porch:
+            self._look_at_porch()
+        if self._edition is not self._access.edition:
+            self._edition = self._access.edition
+            self._look_who_may_wait()
         if core.distributor.version != self._version:
             self._version = core.distributor.version
             for number, asked in self._lounge.moved(lambda bucket: bucket in core.copies.running):
                 del self._visits[asked.asker].waiting[number]
                 self._read(asked)
+
+    def _look_at_porch(self) -> None:
+        if self._access.known:
+            self._porch.empty(self._now_us(), self._take)
+        else:
+            self._porch.overdue(self._now_us(), self._say)
+
+    def _look_who_may_wait(self) -> None:
+        """Somebody's rights may have changed: who has none any more need not wait to be told so."""
+        for asker, visit in self._visits.items():
+            for number, bucket in list(visit.waiting.items()) if visit.badge.grant is None else ():
+                asked = self._lounge.leave(bucket, number)
+                del visit.waiting[number]
+                if asked is not None:
+                    self._say(asker, wire.Refused(asked.id, NOT_ALLOWED))
 
     def press(self, pressure: Pressure) -> None:
         """While a bucket has too much waiting, nothing is taken from clients: it waits on their side."""

@@ -1,0 +1,57 @@
+"""Where requests wait that come before it is known here who may do what: a participant that has just started has yet to
+hear that from the others. They wait no longer than whoever asked."""
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hansard.wire import request as wire
+from hansard.wire import submission
+
+Who = TypeVar("Who", bound=Hashable)
+
+
+class Early(Struct, frozen=True):
+    request: wire.Request
+    deadline_us: int
+
+
+class Porch(Generic[Who]):
+    def __init__(self) -> None:
+        self._waiting: dict[Who, deque[Early]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def enter(self, who: Who, request: wire.Request, deadline_us: int) -> None:
+        self._waiting.setdefault(who, deque()).append(Early(request, deadline_us))
+
+    def leave(self, who: Who) -> None:
+        self._waiting.pop(who, None)
+
+    def empty(self, now_us: int, go_on: Callable[[Who, wire.Request], None]) -> None:
+        """It is known now. Each goes on with the time that is left to it, in the order in which its client asked."""
+        waiting, self._waiting = self._waiting, {}
+        for who, requests in waiting.items():
+            for early in requests:
+                assert not isinstance(early.request, wire.Ask)
+                go_on(who, replace(early.request, wait_us=max(0, early.deadline_us - now_us)))
+
+    def overdue(self, now_us: int, told: Callable[[Who, wire.Answer], None]) -> None:
+        for who, requests in list(self._waiting.items()):
+            over = [early.request for early in requests if early.deadline_us <= now_us]
+            for request in over:
+                told(who, _expired(request))
+            if len(over) == len(requests):
+                del self._waiting[who]
+            elif over:
+                self._waiting[who] = deque([early for early in requests if early.deadline_us > now_us])
+
+
+def _expired(request: wire.Request) -> wire.Answer:
+    if isinstance(request, wire.Connect):
+        return wire.Connected(request.id, 0)
+    return submission.Expired(request.id)
