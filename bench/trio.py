@@ -79,8 +79,9 @@ class Program:
             first = first_series + number * load.changes
             header = body.header._replace(connection=BATCHES, first_series=first, previous_series=first - 1)
             receipts = await client.submit_batch(Batch(header, header.packed(), body.body))
-            assert receipts.offset is not None
-            offsets[number] = receipts.offset
+            first_receipt = receipts[0]
+            assert first_receipt.offset is not None
+            offsets[number] = first_receipt.offset
 
         figures = await closed_loop(load, submit)
         self._next_series += figures.changes

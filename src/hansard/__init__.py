@@ -12,6 +12,15 @@ The log in one process:
 
 `append` returns when the change is on disk. docs/start.md is a five-minute start.
 
+A cluster, from anywhere:
+
+    with hansard.Client.connect(["127.0.0.1:7001"]) as client:
+        client.submit("account/1", {"balance": 10}, tags=["eu", "retail"])
+        for change in client.follow(tags=["eu"]):
+            print(change.key, change.json())
+
+`submit` returns when the change is on the disk of every member of its bucket. docs/guides/submitting.md says more.
+
 Names are loaded when they are first used, so that importing this package, and with it every command, is quick.
 """
 
@@ -29,6 +38,14 @@ if TYPE_CHECKING:
     from .batch import Change as Change
     from .batch import LimitExceeded as LimitExceeded
     from .batch.errors import BadInput as BadInput
+    from .client import AsyncClient as AsyncClient
+    from .client import Client as Client
+    from .client import ClientError as ClientError
+    from .client import Gone as Gone
+    from .client import NotStored as NotStored
+    from .client import OutcomeUnknown as OutcomeUnknown
+    from .client import PartlyStored as PartlyStored
+    from .client import StreamBroken as StreamBroken
     from .embedded import AheadOfLog as AheadOfLog
     from .embedded import AlreadyAttached as AlreadyAttached
     from .embedded import ApplicationFailed as ApplicationFailed
@@ -67,6 +84,10 @@ _HOMES = {
     ".application": ("Application", "ApplicationError", "BadQuestion", "HistoryGone", "NewerImage"),
     ".batch": ("SCHEMA", "BatchError", "Change", "LimitExceeded"),
     ".batch.errors": ("BadInput",),
+    ".client": (
+        *("AsyncClient", "Client", "ClientError", "Gone", "NotStored", "OutcomeUnknown", "PartlyStored"),
+        "StreamBroken",
+    ),
     ".embedded": (
         *("AlreadyAttached", "ApplicationFailed", "Attached"),
         *("AheadOfLog", "BadPlace", "Bookmark", "HoldInfo", "Info", "Log", "LogClosed", "LogError", "LogInUse"),

@@ -14,6 +14,7 @@ import uvloop
 
 from hansard.batch import Batch, verify_at
 from hansard.client import AsyncClient, Settings
+from hansard.client.courier import Courier
 from hansard.wire.codec import Codec
 from hansard.wire.frame import Frame, FrameReader
 from hansard.wire.handshake import Hello, Role, greeting, understood
@@ -86,6 +87,12 @@ class Bucket:
         if repeated:
             return StoredInPart(submit.id, repeated, offset, TIMESTAMP)
         return Stored([submit.id], [offset], [TIMESTAMP])
+
+
+def courier_of(client: AsyncClient) -> Courier:
+    """Of a client of one bucket."""
+    assert client._submitter is not None
+    return client._submitter.lane(0).courier
 
 
 STREAM, NOBODYS = 7, 0

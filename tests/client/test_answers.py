@@ -17,6 +17,7 @@ from tests.client.fake import (
     FakeParticipant,
     Step,
     connected,
+    courier_of,
     hang_up,
     ignore,
     run,
@@ -50,7 +51,7 @@ def test_the_leader_that_is_named_is_asked_instead(loop: Loop, connection: int) 
             await connected(member, connection=connection) as client,
         ):
             receipts = await asyncio.gather(client.submit("k", "a"), client.submit_many(["k"] * 2, ["b", "c"]))
-            assert receipts[0] == Receipt(0, 0, TIMESTAMP) and receipts[1].offset == 1
+            assert receipts[0] == Receipt(0, 0, TIMESTAMP) and receipts[1][0].offset == 1
             assert leader.bucket.values == [b"a", b"b", b"c"]
             assert {submit.epoch for submit in leader.submits} == {3}
 
@@ -158,9 +159,9 @@ def test_after_a_refusal_there_is_a_pause_for_what_comes_later_too(loop: Loop) -
             await connected(leader, connection=STREAM, settings=settings) as client,
         ):
             tasks = [asyncio.ensure_future(client.submit("k", "a"))]
-            await until(lambda: client._courier._pause is not None)
+            await until(lambda: courier_of(client)._pause is not None)
             tasks.append(asyncio.ensure_future(client.submit("k", "b")))
-            await until(lambda: client._courier._pause is None or len(leader.submits) > 1)
+            await until(lambda: courier_of(client)._pause is None or len(leader.submits) > 1)
             assert len(leader.submits) == 1
             await asyncio.gather(*tasks)
             assert leader.bucket.values == [b"a", b"b"]
@@ -188,7 +189,7 @@ def test_a_stream_asks_again_where_the_leader_does_not_know(loop: Loop, step: St
     async def test() -> None:
         async with FakeParticipant(step, step) as leader, await connected(leader, connection=STREAM) as client:
             receipts = await asyncio.gather(*[client.submit_many(["k"], [str(n)]) for n in range(5)])
-            assert [one.offset for one in receipts] == list(range(5))
+            assert [one[0].offset for one in receipts] == list(range(5))
             assert leader.bucket.values == [b"%d" % n for n in range(5)]
 
     run(test(), loop)
@@ -212,7 +213,7 @@ def test_an_idle_client_connects_again_when_there_is_something_to_send(loop: Loo
         async with FakeParticipant() as leader, await connected(leader, connection=NOBODYS) as client:
             await client.submit("k", "a")
             leader.hang_up()
-            await until(lambda: client._courier._link is None)
+            await until(lambda: courier_of(client)._link is None)
             await client.submit("k", "b")
             assert leader.bucket.values == [b"a", b"b"] and leader.connections == 2
 

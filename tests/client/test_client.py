@@ -10,7 +10,7 @@ from hansard.batch import BatchError, LimitExceeded, build
 from hansard.batch.limits import VALUE_BYTES_MAX
 from hansard.client import AsyncClient, ClientClosed, OutcomeUnknown, Overloaded, Receipt, Settings
 from hansard.wire.submission import Stored, Submit
-from tests.client.fake import LOOPS, TIMESTAMP, Bucket, FakeParticipant, ignore, run, until
+from tests.client.fake import LOOPS, TIMESTAMP, Bucket, FakeParticipant, courier_of, ignore, run, until
 
 Loop = Callable[[], asyncio.AbstractEventLoop]
 
@@ -60,7 +60,7 @@ def test_batches_carry_the_stream_and_the_time_left(loop: Loop) -> None:
 
 def test_many_are_one_batch_with_receipts_for_each(loop: Loop) -> None:
     async def test() -> None:
-        async with FakeParticipant() as leader, await AsyncClient.connect([leader.address]) as client:
+        async with FakeParticipant() as leader, await AsyncClient.connect([leader.address], connection=0) as client:
             await client.submit("k", "a")
             receipts = await client.submit_many(["k"] * 100, [b"%d" % n for n in range(100)], [["t"]] * 100)
             assert len(receipts) == 100 and receipts[-1] == Receipt(0, 100, TIMESTAMP)
@@ -80,7 +80,7 @@ def test_batches_of_the_caller_go_as_they_are(loop: Loop) -> None:
         ]
         async with FakeParticipant() as leader, await AsyncClient.connect([leader.address], connection=7) as client:
             receipts = await asyncio.gather(*[client.submit_batch(batch) for batch in batches])
-            assert [one.offset for one in receipts] == list(range(0, 1000, 5))
+            assert [one[0].offset for one in receipts] == list(range(0, 1000, 5))
             assert [submit.batch for submit in leader.submits] == batches
             assert leader.frames[0] == 64
             with pytest.raises(ValueError, match="numbered by"):
@@ -95,7 +95,8 @@ def test_batches_of_the_caller_go_as_they_are(loop: Loop) -> None:
     ("change", "kind"),
     [
         ((1, "v", ()), TypeError),
-        (("k", 1.5, ()), TypeError),
+        (("k", 1.5j, ()), TypeError),
+        (("k", [object()], ()), TypeError),
         (("k", "v", "tag"), TypeError),
         (("k", "v", {"a", "b"}), TypeError),
         (("k", "v", [b"a"]), TypeError),
@@ -157,7 +158,9 @@ def test_a_late_change_does_not_share_the_deadline_of_one_that_has_waited_for_lo
         now = asyncio.get_running_loop().time
         async with (
             FakeParticipant(hold) as leader,
-            await AsyncClient.connect([leader.address], timeout_s=2, settings=Settings(window_batches=1)) as client,
+            await AsyncClient.connect(
+                [leader.address], connection=0, timeout_s=2, settings=Settings(window_batches=1)
+            ) as client,
         ):
             tasks = [asyncio.ensure_future(client.submit("k", "in flight"))]
             await until(lambda: bool(held))
@@ -253,7 +256,7 @@ def test_waiting_for_room_ends_at_the_deadline(loop: Loop) -> None:
         settings = Settings(window_batches=1, gathered_changes=1)
         async with (
             FakeParticipant(otherwise=ignore) as leader,
-            await AsyncClient.connect([leader.address], timeout_s=0.2, settings=settings) as client,
+            await AsyncClient.connect([leader.address], connection=0, timeout_s=0.2, settings=settings) as client,
         ):
             tasks = [asyncio.ensure_future(client.submit("k", str(n))) for n in range(6)]
             outcomes = await asyncio.gather(*tasks, return_exceptions=True)
@@ -289,7 +292,7 @@ def test_the_client_holds_back_while_the_transport_is_full(loop: Loop) -> None:
             leader.is_reading.clear()
             big = [asyncio.ensure_future(client.submit_many(["k"], [b"x" * (4 << 20)])) for _ in range(3)]
             await asyncio.sleep(0)
-            link = client._courier._link
+            link = courier_of(client)._link
             assert link is not None
             await until(lambda: link.is_full)
             small = []

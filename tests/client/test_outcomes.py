@@ -35,6 +35,7 @@ from tests.client.fake import (
     FakeParticipant,
     Step,
     connected,
+    courier_of,
     hang_up,
     ignore,
     run,
@@ -92,7 +93,7 @@ def test_what_was_never_sent_is_certainly_not_stored_and_leaves_no_gap(loop: Loo
         async with FakeParticipant() as leader, await connected(leader, connection=STREAM, timeout_s=SHORT_S) as client:
             await client.submit("k", "a")
             leader.hang_up()
-            await until(lambda: client._courier._link is None)
+            await until(lambda: courier_of(client)._link is None)
             await leader.stop_listening()
             with pytest.raises(NotReachable):
                 await client.submit("k", "never sent")
@@ -140,7 +141,7 @@ def test_a_batch_refused_for_good_fails_alone(loop: Loop, connection: int, step:
             )
             assert isinstance(bad, error)
             assert not isinstance(one, BaseException) and not isinstance(two, BaseException)
-            assert (one.offset, two.offset) == (0, 2)
+            assert (one[0].offset, two[0].offset) == (0, 2)
             await client.submit("k", "after")
             assert leader.bucket.values == [b"0", b"0'", b"2", b"2'", b"after"]
 

@@ -3,6 +3,7 @@
 import pytest
 
 from hansard.client import InvalidSubmission, NotStored, OutcomeUnknown, Receipts, SeriesGap, Settings, StreamEnded
+from hansard.client.numbering import Numbering
 from hansard.client.stream import Stream
 from hansard.wire.submission import Broken, Busy, Gap, Invalid, Repeated, Stored, Unknown
 from tests.client.world import TIMEOUT_S, Noted
@@ -11,7 +12,7 @@ SETTINGS = Settings(timeout_s=TIMEOUT_S, window_batches=3)
 
 
 def stream(connection: int = 7, *, by_caller: bool = False) -> Stream:
-    one = Stream(0, connection, SETTINGS, lambda changes, byte_count: None)
+    one = Stream(0, Numbering(connection), SETTINGS, lambda changes, byte_count: None)
     one.by_caller = by_caller
     return one
 
@@ -47,13 +48,13 @@ def test_series_count_up_over_batches_and_the_window_is_kept() -> None:
 
 
 def test_one_batch_is_sent_however_large_it_is() -> None:
-    one = Stream(0, 7, Settings(window_bytes=250), lambda changes, byte_count: None)
+    one = Stream(0, Numbering(7), Settings(window_bytes=250), lambda changes, byte_count: None)
     put(one, 10, 1)
     assert len(sent(one)) == 1 and sent(one) == []
 
 
 def test_what_is_answered_or_lost_makes_room_in_the_window() -> None:
-    one = Stream(0, 7, Settings(window_bytes=2000), lambda changes, byte_count: None)
+    one = Stream(0, Numbering(7), Settings(window_bytes=2000), lambda changes, byte_count: None)
     put(one, *[1] * 200)
     first = len(sent(one))
     assert 2 < first < 20

@@ -6,11 +6,12 @@ or hangs up. At the end every claim that was made to a caller is held against wh
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from hansard.batch import Batch, build
 from hansard.client import ClientError, NotStored, OutcomeUnknown, Receipts, SeriesGap, Settings
+from hansard.client.numbering import Numbering
 from hansard.client.stream import Stream
 from hansard.client.submission import Submission
 from hansard.wire.submission import Answer, Busy, Expired, Gap, NotLeader, Submit, Unknown
@@ -36,6 +37,11 @@ class Noted(Submission):
             self.batch = build([None] * len(self.values), self.values)
         return self.batch
 
+    def part(self, batch: Batch, places: Sequence[int]) -> "Noted":
+        part = Noted(self.deadline, [self.values[place] for place in places])
+        part.batch = batch
+        return part
+
     def stored(self, receipts: Receipts) -> None:
         assert self.told is None, "told twice"
         self.told = receipts
@@ -52,7 +58,7 @@ class World:
         """No deadline passes."""
         settings = Settings(timeout_s=TIMEOUT_S, window_batches=random.randint(1, 6))
         self.gathered = 0
-        self.stream = Stream(0, connection, settings, self._left)
+        self.stream = Stream(0, Numbering(connection), settings, self._left)
         self.stream.by_caller = False
         self.bucket = Bucket()
         self.now = 0.0

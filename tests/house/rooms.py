@@ -45,7 +45,7 @@ ROOMS: Final[Mapping[str, Room]] = {
         "it translates: cores decide, and what it has of the server is handed in",
         *("batch", "bookmark", "client", "distributor", "participant", "phaser", "wire"),
     ),
-    "client": _room("a client is installed without a server", "batch", "wire"),
+    "client": _room("a client is installed without a server", "batch", "bookmark", "wire"),
     "testing": _room("a real cluster, reached as any user reaches it", "server", "client"),
     "pipeline": _room("the jobs read and write as any client does", "client", "batch"),
     "console": _room("the page speaks to a server over HTTP only"),

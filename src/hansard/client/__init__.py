@@ -1,19 +1,47 @@
-"""The client: submits changes over the binary protocol, from asyncio.
+"""Clients of a cluster, over the binary protocol: `AsyncClient` for asyncio, `Client` for everybody else.
 
-    client.py       AsyncClient: what a program calls
-    change.py       a change as it is given, checked
-    gate.py         how much may gather
-    submission.py   a batch on its way, and what is known of it
-    stream.py       order, numbers, and what becomes of each batch; no IO
-    courier.py      carries them to the leader: when to send, when to connect, when to give up
-    roster.py       where the leader may be
-    link.py         one connection
-    receipts.py     what a submission is answered with
-    errors.py       and what it may fail with
+    client.py          AsyncClient: what a program calls; connecting; keeping up with the table
+    blocking.py        Client: the same, for programs without a loop
+    atlas.py           which buckets there are and who has them, as far as it is known; no IO
+
+Submitting:
+
+    change.py          a change as it is given, checked
+    gate.py            how much may gather
+    submitter.py       which change goes into which bucket's lane; splits; new connections
+    lane.py            one bucket: its stream, its courier, the draft that gathers
+    submission.py      a batch on its way, and what is known of it
+    delivery.py        what a caller waits for whose changes went into several buckets
+    numbering.py       connection, series, ids
+    stream.py          order, numbers, and what becomes of each batch; no IO
+    recut.py           what is not settled, cut anew after a split; no IO
+    courier.py         carries a stream to the leader: when to send, when to connect, when to give up
+    roster.py          where the leader may be
+    producer.py        many changes, one after the other, with a bounded window
+    receipts.py        what a submission is answered with
+
+Reading:
+
+    library.py         pages, bookmarks, names that hold a place
+    following.py       reading to the end, and for ever
+    cursor.py          all buckets merged into one sequence
+    shelf.py           one bucket's part of that; splits; no IO
+    reading.py         a page of one bucket, from whichever member has it
+    tide.py            waiting for more
+    page.py            what a reader is given
+
+Underneath:
+
+    correspondence.py  a question and its answer
+    switchboard.py     connections, one for each participant
+    link.py            one connection
+    settings.py        bounds
+    errors.py          what can be the matter
 
 It imports nothing of a server's.
 """
 
+from .blocking import Client
 from .client import AsyncClient
 from .errors import (
     BucketsChanged,
@@ -21,35 +49,54 @@ from .errors import (
     ClientError,
     ConnectionTaken,
     DeadlinePassed,
+    Gone,
     InvalidSubmission,
     NoRoom,
     NotReachable,
+    NotReadable,
     NotStored,
     OutcomeUnknown,
     Overloaded,
+    PartlyStored,
+    ReadError,
+    Refused,
     SeriesGap,
     StreamBroken,
     StreamEnded,
     WrongType,
 )
+from .following import Follow, Reading
+from .page import Change, Page
+from .producer import Producer
 from .receipts import Receipt, Receipts
 from .settings import Settings
 
 __all__ = [
     "AsyncClient",
     "BucketsChanged",
+    "Change",
+    "Client",
     "ClientClosed",
     "ClientError",
     "ConnectionTaken",
     "DeadlinePassed",
+    "Follow",
+    "Gone",
     "InvalidSubmission",
     "NoRoom",
     "NotReachable",
+    "NotReadable",
     "NotStored",
     "OutcomeUnknown",
     "Overloaded",
+    "Page",
+    "PartlyStored",
+    "Producer",
+    "ReadError",
+    "Reading",
     "Receipt",
     "Receipts",
+    "Refused",
     "SeriesGap",
     "Settings",
     "StreamBroken",

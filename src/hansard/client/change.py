@@ -1,7 +1,13 @@
-"""A change as a caller gives it, checked by itself, so that one that no batch can hold fails alone."""
+"""A change as a caller gives it, checked by itself, so that one that no batch can hold fails alone.
+
+Keys are bytes, and a str stands for its UTF-8. Values are that, too, or anything that JSON can say: a dict, list,
+number or bool becomes its JSON. A value of None says that the key is deleted.
+"""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from hansard.batch import LimitExceeded, Text, change_bytes, tag_name
 from hansard.batch.errors import BadInput
@@ -25,9 +31,27 @@ TAG_BYTES: Final = change_bytes(None, None, ("t",)) - BARE_BYTES - 1
 """What a change, and what each of its tags, takes besides the texts themselves."""
 
 
-def checked(key: Text | None, value: Text | None, tags: Sequence[str]) -> Checked:
+Value = Text | dict[str, Any] | list[Any] | int | float | bool
+"""Text, or what JSON can say."""
+
+
+def encoded(value: Value | None) -> Text | None:
+    """As the log has it, or as a batch takes it."""
+    if isinstance(value, dict | list | int | float):
+        try:
+            return msgspec.json.encode(value)
+        except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
+            raise WrongType("value", f"JSON cannot say it: {error}") from error
+    return value
+
+
+def key_bytes(key: Text | None) -> bytes | None:
+    return _encoded("key", key, KEY_BYTES_MAX)
+
+
+def checked(key: Text | None, value: Value | None, tags: Sequence[str]) -> Checked:
     key_bytes = _encoded("key", key, KEY_BYTES_MAX)
-    value_bytes = _encoded("value", value, VALUE_BYTES_MAX)
+    value_bytes = _encoded("value", encoded(value), VALUE_BYTES_MAX)
     byte_count = BARE_BYTES + len(key_bytes or b"") + len(value_bytes or b"")
     if not tags and type(tags) in {tuple, list}:
         return Checked(key_bytes, value_bytes, (), byte_count)
@@ -64,7 +88,8 @@ def _encoded(field: str, text: object, limit: int) -> bytes | None:
         case bytearray() | memoryview():
             data = bytes(text)
         case _:
-            raise WrongType(field, f"must be bytes, str or None, not {type(text).__name__}")
+            more = ", what JSON can say" if field == "value" else ""
+            raise WrongType(field, f"must be bytes, str{more} or None, not {type(text).__name__}")
     if len(data) > limit:
         raise LimitExceeded(f"bytes of a {field}", limit, len(data))
     return data

@@ -1,70 +1,142 @@
-"""The client: submits changes to a bucket's leader, and returns when they are on the disk of every member."""
+"""The client of a whole cluster: submits each change to the leader of its bucket, and reads all buckets as one log."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from datetime import datetime
 from random import Random
+from ssl import SSLContext
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from msgspec.structs import replace
 
-from hansard.batch import Batch, Text, build
+from hansard.batch import Batch, Text
+from hansard.bookmark import Bookmark
+from hansard.wire.request import Table, Tabled
 
-from .change import Checked, checked
-from .courier import Courier
-from .errors import ClientClosed
-from .gate import Gate
-from .receipts import Receipt, Receipts
+from .atlas import Atlas
+from .change import Value, checked, encoded, key_bytes
+from .correspondence import GRACE_S, Correspondence
+from .errors import NotReachable, ReadError
+from .following import HOLD_S, Follow, Reading
+from .library import Library, Place, Wish
+from .link import HELLO
+from .numbering import Numbering
+from .page import Page
+from .producer import LINGER_S, WINDOW, Producer
+from .reading import Match, Order, Reader
+from .receipts import Receipt
 from .roster import Backoff, Roster
 from .settings import Settings
-from .stream import Stream
-from .submission import Draft, Parcel
+from .submitter import Submitter
+from .switchboard import Switchboard
 
-BUCKET: Final = 0
-"""There is one bucket so far."""
+TABLE_S: Final = 25.0
+"""A newer table is waited for so long, and then asked for again."""
+TABLE_PAUSE_S: Final = 0.1
+"""While much is moved, not every version of it is asked for."""
 
 
 class AsyncClient:
-    """Made by `connect`, and used from one event loop. What is submitted in one turn of it goes as one batch.
+    """Made by `connect`, and used from one event loop. What is submitted in one turn of it goes as one batch to each
+    bucket.
 
-    With a `connection` number, which nobody may have used before, changes are stored once and in the order in which
-    they were submitted, whatever happens to connections and leaders. Without one a change whose outcome is not known
-    is not sent again.
+    It has a connection number of its own, by which every change is stored once, and the changes of each key in the
+    order in which they were submitted, whatever happens to connections, leaders and buckets.
     """
 
-    def __init__(self, addresses: Sequence[str], connection: int, settings: Settings, random: Random) -> None:
+    def __init__(
+        self, addresses: Sequence[str], settings: Settings, random: Random, token: str, tls: SSLContext | None
+    ) -> None:
         self._settings = settings
-        self._connection = connection
-        self._loop = asyncio.get_running_loop()
-        self._gate = Gate(settings.gathered_changes, settings.gathered_bytes)
-        self._stream = Stream(BUCKET, connection, settings, self._gate.leave)
-        self._draft: Draft | None = None
-        roster = Roster(addresses, Backoff(settings.backoff_min_s, settings.backoff_max_s, random))
-        backoff = Backoff(settings.backoff_min_s, settings.backoff_max_s, random)
-        self._courier = Courier(self._stream, roster, backoff, settings)
+        self._random = random
+        self._seats = Roster(addresses, self._backoff())
+        hello = replace(HELLO, token=token) if token else HELLO
+        self._switchboards = [Switchboard(settings.timeout_s, hello, tls) for _ in range(2)]
+        """For submissions, and for all else: who reads a large page does not hold up a receipt."""
+        self._addresses = tuple(addresses)
+        self._submitter: Submitter | None = None
+        self._library: Library | None = None
+        self._correspondence: Correspondence | None = None
+        self._atlas = Atlas(addresses)
+        self._name = ""
+        self._watching: asyncio.Task[None] | None = None
         self._is_closed = False
+
+    def _backoff(self) -> Backoff:
+        return Backoff(self._settings.backoff_min_s, self._settings.backoff_max_s, self._random)
 
     @classmethod
     async def connect(
         cls,
         addresses: Sequence[str],
         *,
-        connection: int = 0,
         timeout_s: float = 10.0,
+        token: str = "",
+        tls: SSLContext | None = None,
+        name: str = "",
+        series: int = 0,
+        connection: int | None = None,
         settings: Settings | None = None,
         random: Random | None = None,
     ) -> Self:
-        """To whichever of the addresses ("host:port") answers; NotReachable if none does until the timeout."""
+        """To the cluster of whichever of the addresses ("host:port") answers; NotReachable if none does until the
+        timeout.
+
+        A `name` gets the same connection number each time. Its changes are numbered from `series` on: a program that
+        goes on after a restart gives the number after the last change for which it has a receipt, and submits from
+        there in the same order; or it numbers its batches itself (`submit_batch`).
+
+        With a `connection` number (0: none) no table is asked for, and all is sent to one bucket: for `hansard
+        skeleton`.
+        """
         settings = replace(settings or Settings(), timeout_s=timeout_s)
-        client = cls(addresses, connection, settings, random or Random())
+        client = cls(addresses, settings, random or Random(), token, tls)
         is_open = False
         try:
-            await client._courier.open(client._loop.time() + settings.timeout_s)
+            if connection is None:
+                await client._join(name, series)
+            else:
+                await client._join_skeleton(connection)
             is_open = True
         finally:
             if not is_open:
                 await client.close()
         return client
+
+    async def _join(self, name: str, series: int) -> None:
+        settings, self._name = self._settings, name
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + settings.timeout_s
+        self._correspondence = Correspondence(self._atlas, self._switchboards[1], self._backoff)
+        try:
+            table = await self._correspondence.table(settings.timeout_s, settings.timeout_s / 3)
+            number = await self._correspondence.connect(name, 0, max(0.1, deadline - loop.time()))
+        except ReadError as error:
+            raise NotReachable(str(error)) from error
+        self._atlas.begin(table)
+        self._submitter = Submitter(
+            self._atlas,
+            Numbering(number, series),
+            self._switchboards[0],
+            settings,
+            self._backoff,
+            renew=None if name else self._new_number,
+        )
+        self._submitter.may_resume = bool(name)
+        self._submitter.halved = self._halved
+        reader = Reader(self._atlas, self._correspondence, self._backoff, self._random)
+        self._library = Library(self._atlas, self._correspondence, reader, self._refresh, settings.timeout_s)
+        self._watching = loop.create_task(self._watch())
+
+    async def _join_skeleton(self, connection: int) -> None:
+        numbering = Numbering(connection)
+        self._submitter = Submitter(
+            self._atlas, numbering, self._switchboards[0], self._settings, self._backoff, roster=self._seats
+        )
+        deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
+        await self._submitter.lane(0).courier.open(deadline)
 
     async def __aenter__(self) -> Self:
         return self
@@ -79,84 +151,190 @@ class AsyncClient:
         if self._is_closed:
             return
         self._is_closed = True
-        self._gate.shut(ClientClosed())
-        self._stream.close(ClientClosed())
-        await self._courier.close()
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait([self._watching])
+        if self._submitter is not None:
+            await self._submitter.close()
+        if self._library is not None:
+            await self._library.tide.close()
+        for switchboard in self._switchboards:
+            await switchboard.close()
+
+    # The table.
+
+    async def _watch(self) -> None:
+        """Whoever knows of a newer one says so at once."""
+        while True:
+            with suppress(ReadError):
+                await self._ask_for_table(TABLE_S)
+            await asyncio.sleep(TABLE_PAUSE_S)
+
+    async def _refresh(self) -> None:
+        with suppress(ReadError):
+            await self._ask_for_table(0)
+
+    async def _ask_for_table(self, wait_s: float) -> None:
+        assert self._correspondence is not None and self._submitter is not None
+        version, wait_us = self._atlas.version, int(wait_s * 1_000_000)
+        timeout_s = wait_s + self._settings.timeout_s
+        tabled = await self._correspondence.ask_anybody(
+            lambda id: Table(id, version, wait_us), Tabled, "the table of buckets", timeout_s, wait_s + GRACE_S
+        )
+        for bucket, level in self._atlas.update(tabled):
+            self._submitter.split(bucket, level)
+        self._submitter.reroute()
+
+    def _halved(self, bucket: int) -> None:
+        """A bucket was split."""
+        if self._library is not None:
+            self._library.tide.wake(bucket)
+
+    async def _new_number(self) -> int:
+        assert self._correspondence is not None
+        try:
+            return await self._correspondence.connect("", 0, self._settings.timeout_s)
+        except ReadError as error:
+            raise NotReachable(str(error)) from error
+
+    # Who it is.
+
+    @property
+    def connection(self) -> int:
+        """The number of its connection; another one after a stream had to be given up."""
+        return self._submits.connection
+
+    @property
+    def buckets(self) -> int:
+        """So many there are, as far as it is known."""
+        return len(self._atlas.buckets)
+
+    @property
+    def log_id(self) -> str:
+        """Of the log; bookmarks have it."""
+        return self._atlas.log_id
+
+    async def renew(self) -> int:
+        """Go on under another connection number, after StreamBroken or StreamEnded under a name: whoever calls this has
+        found out what is stored, and submits what is not. The series begin at 0 again."""
+        assert self._correspondence is not None
+        number = await self._correspondence.connect(self._name, self.connection, self._settings.timeout_s)
+        await self._submits.begin_anew(number)
+        return number
 
     # Submitting.
 
-    async def submit(self, key: Text | None = None, value: Text | None = None, tags: Sequence[str] = ()) -> Receipt:
-        """One change. A value of None says that the key is deleted. Who is cancelled here may yet have it stored."""
-        change = checked(key, value, tags)
-        self._check_open(by_caller=False)
-        if not self._gate.admits(1, change.byte_count):
-            await self._enter(1, change.byte_count)
-        future: asyncio.Future[Receipt] = self._loop.create_future()
-        self._open_draft(change).add(change, future)
-        self._courier.announce()
-        return await future
+    @property
+    def _submits(self) -> Submitter:
+        assert self._submitter is not None, "connect() makes a client"
+        return self._submitter
 
-    def _open_draft(self, change: Checked) -> Draft:
-        """The one that gathers now, or a new one."""
-        draft, settings, now = self._draft, self._settings, self._loop.time()
-        if (
-            draft is None
-            or not self._stream.waiting
-            or self._stream.waiting[-1] is not draft
-            or draft.change_count >= settings.batch_changes
-            or draft.length + change.byte_count > settings.batch_bytes
-            or draft.open_until < now
-        ):
-            draft = self._draft = Draft(now + settings.timeout_s, now + settings.draft_s)
-            self._stream.put(draft)
-        return draft
+    async def submit(self, key: Text | None = None, value: Value | None = None, tags: Sequence[str] = ()) -> Receipt:
+        """One change. A value of None says that the key is deleted; a dict, list, number or bool is stored as JSON. Who
+        is cancelled here may yet have it stored."""
+        return await self._submits.submit(checked(key, value, tags))
 
     async def submit_many(
         self,
         keys: Sequence[Text | None],
-        values: Sequence[Text | None],
+        values: Sequence[Value | None],
         tags: Sequence[Sequence[str]] | None = None,
-    ) -> Receipts:
-        """One batch from columns of equal length: stored as a whole or not at all."""
-        return await self._submit(build(keys, values, tags), by_caller=False)
+    ) -> Sequence[Receipt]:
+        """Columns of equal length, as one batch for each bucket: what is in one is stored as a whole or not at all.
+        Where that came out differently for some of them, PartlyStored says it of each change."""
+        return await self._submits.submit_columns(
+            [key_bytes(key) for key in keys], [encoded(value) for value in values], tags
+        )
 
-    async def submit_batch(self, batch: Batch) -> Receipts:
-        """A batch that the caller built and, if this client has a connection number, gave its series.
+    async def submit_batch(self, batch: Batch) -> Sequence[Receipt]:
+        """A batch that the caller built and, if this client has a connection number, gave that and its series.
 
-        Then all batches of this client have to be numbered by the caller.
+        Then all batches of this client have to be numbered by the caller, rising. Which of them went to which bucket is
+        this client's business. The same batch under the same numbers is stored once, whoever submits it.
         """
-        if batch.header.connection != self._connection:
+        if batch.header.connection != self.connection:
             raise ValueError(
-                f"the batch is of connection {batch.header.connection}, and this client of {self._connection}"
+                f"the batch is of connection {batch.header.connection}, and this client of {self.connection}"
             )
-        return await self._submit(batch, by_caller=True)
+        return await self._submits.submit_batch(batch, by_caller=True)
 
-    async def _submit(self, batch: Batch, *, by_caller: bool) -> Receipts:
-        self._check_open(by_caller=by_caller)
-        changes, byte_count = len(batch), batch.length
-        if not self._gate.admits(changes, byte_count):
-            await self._enter(changes, byte_count)
-        future: asyncio.Future[Receipts] = self._loop.create_future()
-        self._stream.put(Parcel(self._loop.time() + self._settings.timeout_s, batch, future))
-        self._courier.announce()
-        return await future
+    def producer(
+        self,
+        *,
+        window: int = WINDOW,
+        linger_s: float = LINGER_S,
+        batch_bytes: int | None = None,
+        receipts: bool = False,
+    ) -> Producer:
+        """For many changes, one after the other: see there."""
+        return Producer(
+            self.submit_many, window, linger_s, batch_bytes or self._settings.batch_bytes, receipts=receipts
+        )
 
-    async def _enter(self, changes: int, byte_count: int) -> None:
-        await self._gate.enter(changes, byte_count, self._loop.time() + self._settings.timeout_s)
-        ended = self._stream.ended
-        if ended is not None:
-            self._gate.leave(changes, byte_count)
-            raise ended.again()
+    # Reading.
 
-    def _check_open(self, *, by_caller: bool) -> None:
-        stream = self._stream
-        if self._is_closed:
-            raise ClientClosed
-        if stream.ended is not None:
-            raise stream.ended.again()
-        if not stream.connection:
-            return
-        if stream.by_caller is None:
-            stream.by_caller = by_caller
-        elif stream.by_caller != by_caller:
-            raise ValueError("a stream is numbered by the client (submit, submit_many) or by the caller (submit_batch)")
+    @property
+    def _reads(self) -> Library:
+        if self._library is None:
+            raise NotReachable("a client with a connection number of its own choice submits, and does not read")
+        return self._library
+
+    async def page(
+        self,
+        *,
+        since: Place | None = None,
+        until: Place | None = None,
+        tags: Collection[str] = (),
+        match: Match = "any",
+        key: Text | None = None,
+        buckets: Collection[int] | None = None,
+        limit: int = 1_000,
+        block_s: float = 0.0,
+        order: Order = "asc",
+    ) -> Page:
+        """The next changes from a place on, or before one in descending order. Places are bookmarks, their tokens, or
+        times; without one it begins where the log begins, or at its end. Where there is nothing yet it waits for up to
+        `block_s`."""
+        return await self._reads.page(Wish(since, until, tags, match, key, buckets, order), limit, block_s)
+
+    def read(
+        self,
+        *,
+        since: Place | None = None,
+        until: Place | None = None,
+        tags: Collection[str] = (),
+        match: Match = "any",
+        key: Text | None = None,
+        buckets: Collection[int] | None = None,
+    ) -> Reading:
+        """All changes between two places, up to the last one that was acknowledged before this began: `async for`."""
+        return Reading(self._reads, Wish(since, until, tags, match, key, buckets), self._settings.timeout_s)
+
+    def follow(
+        self,
+        *,
+        since: Place | None = None,
+        tags: Collection[str] = (),
+        match: Match = "any",
+        key: Text | None = None,
+        buckets: Collection[int] | None = None,
+        name: str = "",
+        hold_s: float = HOLD_S,
+    ) -> Follow:
+        """All changes from a place on, and those that come, without end: `async for`. Without a place it begins where
+        the log begins, or, with a `name`, where that was last committed."""
+        return Follow(self._reads, Wish(since, None, tags, match, key, buckets), self._settings.timeout_s, name, hold_s)
+
+    async def bookmark(self, at: datetime | None = None) -> Bookmark:
+        """The place after all that was acknowledged before this was called; or before the first change that is not
+        before a time."""
+        return await self._reads.bookmark(at)
+
+    async def let_go(self, name: str) -> None:
+        """A name that is not followed any more holds nothing."""
+        await self._reads.let_go(name)
+
+    async def ask(self, question: dict[str, Any]) -> Any:
+        """A question of an operator (docs/reference/wire-protocol.md), of whichever participant answers."""
+        assert self._correspondence is not None
+        return await self._correspondence.question(question, self._settings.timeout_s)

@@ -1,4 +1,5 @@
-"""Carries the submissions of one bucket to its leader, wherever that is: one connection at a time, and the timers.
+"""Carries the submissions of one bucket to its leader, wherever that is: over one connection at a time, which it shares
+with others (switchboard.py); and the timers.
 
 What is to be sent, in which order, and what an answer means for it is the stream's. Here is when: at the end of the
 turn of the loop in which something was submitted, when an answer makes room in the window, when the transport can take
@@ -10,30 +11,36 @@ connected to while there is nothing to send.
 """
 
 import asyncio
-from typing import Final
+from collections.abc import Sequence
+from typing import cast
 
 from hansard.wire.errors import WireError
-from hansard.wire.submission import Answer, NotLeader, Repeated, Stored, StoredInPart, Submit
+from hansard.wire.request import Answer
+from hansard.wire.submission import Answer as Fate
+from hansard.wire.submission import NotLeader, Repeated, Stored, StoredInPart, Submit
 
 from .errors import NotReachable, NotStored
 from .link import Link
-from .roster import Backoff, Roster, split_address
+from .roster import Backoff, Roster, Way
 from .settings import Settings
 from .stream import Stream
-
-CONNECT_S_MAX: Final = 3.0
-"""For one address to accept and to say hello, if the timeout is not shorter: then the next one is tried."""
+from .switchboard import Switchboard
 
 
 class Courier:
-    def __init__(self, stream: Stream, roster: Roster, backoff: Backoff, settings: Settings) -> None:
+    def __init__(
+        self, stream: Stream, roster: Roster | Way, backoff: Backoff, switchboard: Switchboard, settings: Settings
+    ) -> None:
         self._stream = stream
         self._roster = roster
+        self._switchboard = switchboard
         self._backoff = backoff
         """Between two attempts over the same connection."""
         self._settings = settings
         self._loop = asyncio.get_running_loop()
         self._link: Link | None = None
+        self._address = ""
+        """Where that leads to."""
         self._epoch = 0
         self._is_leaving = False
         """Another participant leads: leave as soon as everything in flight is answered."""
@@ -64,8 +71,16 @@ class Courier:
         self._task.cancel()
         await asyncio.wait([self._task])
         if self._link is not None:
-            self._link.drop()
+            self._link.part(self)
             self._link = None
+
+    def reroute(self, leader: str | None) -> None:
+        """The table says who leads: what is sent from now on goes there. What is in flight is waited for, so that
+        nothing overtakes it."""
+        if leader is not None and self._link is not None and self._address != leader:
+            self._is_leaving = True
+            if not self._stream.flight:
+                self._leave()
 
     # Sending.
 
@@ -97,16 +112,21 @@ class Courier:
         for submission in taken:
             assert submission.sent_id is not None and submission.batch is not None
             wait_us = max(1, int((submission.deadline - now) * 1_000_000))
-            submits.append(Submit(submission.sent_id, stream.bucket, submission.batch, wait_us, 1, self._epoch))
-        link.send(submits)
+            submits.append(
+                Submit(submission.sent_id, stream.bucket, submission.batch, wait_us, stream.level, self._epoch)
+            )
+        link.send(submits, self)
+
+    def writable(self) -> None:
+        self._flush()
 
     # Answers.
 
-    def _answered(self, link: Link, answers: list[Answer]) -> None:
+    def answered(self, link: Link, answers: list[Answer]) -> None:
         if link is not self._link:
             return  # it was left, and what it still says was given up on
         self._heard = self._loop.time()
-        for answer in answers:
+        for answer in cast(Sequence[Fate], answers):
             match answer:
                 case Stored() | StoredInPart() | Repeated():
                     self._roster.succeeded()
@@ -149,40 +169,39 @@ class Courier:
 
     async def _connect(self) -> None:
         address, epoch = self._roster.next()
-        host, port = split_address(address)
-        link = Link(self._answered, self._lost, self._flush)
         try:
-            async with asyncio.timeout(min(CONNECT_S_MAX, self._settings.timeout_s)):
-                await self._loop.create_connection(lambda: link, host, port)
-                await link.ready
-            if not link.is_lost:
-                self._use(link, epoch)
+            link = await self._switchboard.reach(address)
         except (OSError, WireError, UnicodeError) as error:  # a timeout is an OSError, a bad name a UnicodeError
             self._roster.failed(address, error)
-        finally:
-            if link is not self._link:
-                link.ready.cancel()
-                link.drop()
+        else:
+            self._use(link, address, epoch)
 
-    def _use(self, link: Link, epoch: int) -> None:
-        self._link, self._epoch = link, epoch
+    def _use(self, link: Link, address: str, epoch: int) -> None:
+        link.join(self)
+        self._link, self._address, self._epoch = link, address, epoch
         self._is_leaving = False
         self._reached.set()
         self._flush()
 
-    def _lost(self, link: Link) -> None:
+    def lost(self, link: Link) -> None:
         if link is self._link:
             self._leave()
 
     def _leave(self) -> None:
         link, self._link = self._link, None
         assert link is not None
-        link.drop()
+        link.part(self)
         if self._pause is not None:
             self._pause.cancel()
             self._pause = None
         self._stream.lost()
         self._flush()
+
+    def _leave_silent(self, link: Link, now: float) -> None:
+        """Others may still hear from whom we do not; if nobody does, nobody is to wait for it."""
+        if now - link.heard > self._settings.silence_s:
+            link.drop()
+        self._leave()
 
     # Time.
 
@@ -202,7 +221,7 @@ class Courier:
             if not stream.flight or not self._is_silent(self._link, now):
                 self._go_on()
             elif stream.connection and stream.ended is None:
-                self._leave()
+                self._leave_silent(self._link, now)
             else:
                 self._is_leaving = True  # nothing more is sent here, and who waits for an answer goes on waiting
         if not stream.is_idle:

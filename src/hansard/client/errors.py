@@ -7,20 +7,30 @@
     │   ├── NoRoom              a disk that it must be on takes nothing for now: submit it again later
     │   ├── NotReachable        no participant that leads could be reached until the deadline
     │   ├── InvalidSubmission   no client may submit such a batch: submitting it again is of no use
-    │   ├── BucketsChanged      there are more buckets now than this client knows of: connect anew
+    │   ├── BucketsChanged      there are more buckets now than this client can know of: connect anew
     │   ├── SeriesGap           the bucket lacks something earlier of this stream
     │   ├── StreamBroken        the bucket has forgotten the stream: connect with a new connection number
     │   ├── ConnectionTaken     somebody else has used the connection number: connect with a new one
     │   ├── StreamEnded         the stream cannot go on: connect with a new connection number
     │   └── ClientClosed        close() was called
-    └── OutcomeUnknown          it may be stored, now or later; `__cause__` says more where there is more to say
+    ├── OutcomeUnknown          it may be stored, now or later; `__cause__` says more where there is more to say
+    ├── PartlyStored            of many, some are and some are not, or are unknown: `outcomes` says it of each
+    └── ReadError               nothing was submitted
+        ├── NotReadable         no participant that has the bucket could be reached in time
+        ├── Gone                what is asked for is not retained any more: `start` is where the log begins by now
+        └── Refused             the cluster says that it cannot be, and why
 
     WrongType (a BadInput and a TypeError)   something that is no key, value or list of tags
 
 `BatchError` (LimitExceeded, BadInput) comes at once, from the call that was given what no batch can hold.
 """
 
+from collections.abc import Mapping, Sequence
+
 from hansard.batch.errors import BadInput
+from hansard.bookmark import Bookmark
+
+from .receipts import Receipt
 
 
 class WrongType(BadInput, TypeError):
@@ -156,3 +166,64 @@ class OutcomeUnknown(ClientError):
             f"it may be stored or not ({self.args[0]}); read the log to find out before you submit it again, or submit "
             "it again if twice does no harm"
         )
+
+
+class PartlyStored(ClientError):
+    """Changes of one call that live in several buckets are stored, or not, by themselves."""
+
+    def __init__(self, outcomes: Sequence[Receipt | ClientError]) -> None:
+        super().__init__(outcomes)
+        self.outcomes = outcomes
+        """For each change, in the order of the call, its receipt or what became of it instead."""
+
+    def __str__(self) -> str:
+        errors = [outcome for outcome in self.outcomes if isinstance(outcome, ClientError)]
+        unknown = sum([isinstance(error, OutcomeUnknown) for error in errors])
+        stored = len(self.outcomes) - len(errors)
+        missing = len(errors) - unknown
+        return (
+            f"of {len(self.outcomes)} changes {stored} are stored, {missing} are not, and of {unknown} it is not known "
+            f"(`outcomes` says it of each); the first that is not stored: {errors[0]}"
+        )
+
+
+class ReadError(ClientError):
+    """It was about reading, or asking: nothing was submitted."""
+
+
+class NotReadable(ReadError):
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(what, why)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} could not be had in time ({self.args[1]}); look at the participants, then try again"
+
+
+class Gone(ReadError):
+    def __init__(self, asked: Mapping[int, int], start: Bookmark) -> None:
+        super().__init__(asked, start)
+        self.asked = asked
+        """The offsets that are not retained, by bucket."""
+        self.start = start
+        """The beginning of what is."""
+
+    @property
+    def retained(self) -> Mapping[int, int]:
+        """From which offset on each bucket is retained."""
+        return self.start.offsets
+
+    def __str__(self) -> str:
+        bucket, offset = min(self.asked.items())
+        return (
+            f"bucket {bucket} is retained from offset {self.retained.get(bucket, 0)} on, and not from {offset}; start "
+            "from a checkpoint, or read on from the beginning of what there is (`start`)"
+        )
+
+
+class Refused(ReadError):
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"refused: {self.reason}"

@@ -78,6 +78,13 @@ def _chained(batches: Sequence[Batch], bucket: int, level: int) -> Iterator[Cut]
             connection, last = own, int(batch.series[places[-1]])
 
 
+def cut_for(batch: Batch, places: Sequence[int]) -> Cut:
+    """Some of its changes, which name nothing as their previous ones."""
+    if len(places) == len(batch):
+        return Cut(batch, None, 0, tuple(places))
+    return Cut(_part(batch, places, NO_SERIES), None, 0, tuple(places))
+
+
 def _part(batch: Batch, places: Sequence[int], previous: int) -> Batch:
     """As its client would have built it: what a leader writes into a batch, places and times, is not in it."""
     changes = list(batch.changes())

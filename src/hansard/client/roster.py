@@ -1,7 +1,13 @@
-"""Where the leader may be: the addresses that were given, the one that somebody named, and how long to wait between."""
+"""Where the leader may be, and how long to wait between two attempts.
+
+A `Roster` has the addresses that were given, and the one that somebody named: for a client that knows no table. A `Way`
+follows the table: to the leader, and if it cannot be reached to any other participant, from where submissions hop.
+"""
 
 from collections.abc import Sequence
 from random import Random
+
+from .atlas import Atlas
 
 
 class Backoff:
@@ -65,6 +71,50 @@ class Roster:
 
     def succeeded(self) -> None:
         """Something was stored, so that this is the leader."""
+        self._tries = 0
+        self._backoff.reset()
+
+
+class Way:
+    """To one bucket's leader, as the table says."""
+
+    def __init__(self, bucket: int, atlas: Atlas, backoff: Backoff) -> None:
+        self._bucket = bucket
+        self._atlas = atlas
+        self._backoff = backoff
+        self._tries = 0
+        """Since the last change was stored, or the leader changed."""
+        self._leader: str | None = None
+        self.problem = "nobody answered yet"
+        """What happened last."""
+
+    def name(self, address: str | None, epoch: int) -> None:  # noqa: ARG002 (it is the table that counts)
+        """The table says it sooner or later; until then others pass on what they are sent."""
+        self.problem = "no participant said that it leads"
+
+    def next(self) -> tuple[str, int]:
+        leader = self._atlas.leader(self._bucket)
+        if leader != self._leader:
+            self._leader, self._tries = leader, 0
+            self._backoff.reset()
+        ways = self._ways(leader)
+        address = ways[self._tries % len(ways)]
+        self._tries += 1
+        return address, 0
+
+    def _ways(self, leader: str | None) -> list[str]:
+        atlas = self._atlas
+        known = [*([leader] if leader else []), *atlas.members(self._bucket), *atlas.everybody()]
+        return list(dict.fromkeys(known))
+
+    def wait_s(self) -> float:
+        """Everybody is tried once before there is any waiting."""
+        return 0.0 if self._tries < max(2, len(self._ways(self._leader))) else self._backoff.next_s()
+
+    def failed(self, address: str, error: Exception) -> None:
+        self.problem = f"{address}: {str(error) or type(error).__name__}"
+
+    def succeeded(self) -> None:
         self._tries = 0
         self._backoff.reset()
 

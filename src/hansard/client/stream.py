@@ -42,41 +42,14 @@ stored; when the connection is lost, what is in flight has an unknown outcome.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
-from hansard.wire.errors import MalformedFrame
-from hansard.wire.submission import (
-    Answer,
-    Broken,
-    Busy,
-    Expired,
-    Gap,
-    Invalid,
-    Misplaced,
-    NotLeader,
-    ReadOnly,
-    Repeated,
-    Stored,
-    StoredInPart,
-    Unknown,
-)
+from hansard.wire import submission as wire
 
-from .errors import (
-    BucketsChanged,
-    ClientError,
-    ConnectionTaken,
-    DeadlinePassed,
-    InvalidSubmission,
-    NoRoom,
-    NotReachable,
-    NotStored,
-    OutcomeUnknown,
-    Overloaded,
-    SeriesGap,
-    StreamBroken,
-    StreamEnded,
-)
+from . import errors
+from .errors import ClientError, NotStored, OutcomeUnknown
+from .numbering import Numbering, Tally
 from .receipts import Receipts
 from .settings import Settings
 from .submission import NO_SERIES, Submission, in_order, numbered
@@ -86,9 +59,23 @@ class Stream:
     """Invariants: every submission is in one place only; `flight`, `again` and `waiting` are in order, and everything
     in `again` was submitted before everything in `waiting`; nothing is sent while something is in `refused`."""
 
-    def __init__(self, bucket: int, connection: int, settings: Settings, left: Callable[[int, int], None]) -> None:
+    def __init__(
+        self,
+        bucket: int,
+        numbering: Numbering,
+        settings: Settings,
+        left: Callable[[int, int], None],
+        tally: Tally | None = None,
+        level: int = 1,
+    ) -> None:
         self.bucket = bucket
-        self.connection = connection
+        self.level = level
+        """Batches are cut for it: all keys are the bucket's where there are so many."""
+        self.connection = numbering.connection
+        self.may_resume = False
+        """Somebody may have used these numbers before us, for the same changes."""
+        self.split: Callable[[int], None] | None = None
+        """Told that the bucket has another level by now; None where nobody can do anything about that."""
         self.ended: NotStored | None = None
         """Why nothing more can be submitted."""
         self.by_caller: bool | None = None
@@ -102,9 +89,8 @@ class Stream:
         self._settings = settings
         self._left = left
         """Told how many changes and bytes wait no longer."""
-        self._orders = 0
-        self._ids = 0
-        self._next_series = 0
+        self.numbering = numbering
+        self._tally = tally or Tally()
         self._last_series = NO_SERIES
         """The previous one of the batch that is numbered next."""
 
@@ -128,9 +114,32 @@ class Stream:
 
     def put(self, submission: Submission) -> None:
         assert self.ended is None
-        self._orders += 1
-        submission.order = self._orders
+        submission.order = next(self._tally.orders)
+        if submission.numbered:
+            submission.previous, self._last_series = self._last_series, submission.last
         self.waiting.append(submission)
+
+    def surrender(self) -> list[Submission]:
+        """All that is not settled, in order, to be cut anew: from here on it is the caller's."""
+        for submission in list(self.flight.values()):
+            self._land(submission)
+            submission.doubt = True
+            self.refused.append(submission)
+        for submission in self.waiting:
+            self._left(submission.change_count, submission.weight)
+        everything = in_order([*self.refused, *self.again, *self.waiting])
+        self.refused = []
+        self.again.clear()
+        self.waiting.clear()
+        return everything
+
+    def begin_again(self, level: int, parts: Sequence[Submission]) -> None:
+        """With what was cut for it, in order, at another level. What came before is settled."""
+        assert self.is_idle
+        self.level = level
+        self.again.extend(parts)
+        numbers = [part.last for part in parts if part.numbered]
+        self._last_series = numbers[-1] if numbers else NO_SERIES
 
     def take(self) -> list[Submission]:
         """What is to be sent now, within the window: from here on each is in flight, under its `sent_id`."""
@@ -147,10 +156,9 @@ class Stream:
             if source is self.waiting:
                 self._left(submission.change_count, submission.weight)
             self._number(submission)
-            self._ids += 1
-            submission.sent_id = self._ids
+            sent_id = submission.sent_id = next(self._tally.ids)
             submission.sent_previous = submission.previous
-            flight[self._ids] = submission
+            flight[sent_id] = submission
             self._flight_bytes += submission.length
             taken.append(submission)
         return taken
@@ -162,44 +170,41 @@ class Stream:
             return
         if not submission.numbered:
             submission.numbered = True
-            submission.first, submission.previous = self._next_series, self._last_series
+            submission.first, submission.previous = self.numbering.take(submission.change_count), self._last_series
             submission.last = self._last_series = submission.first + submission.change_count - 1
-            self._next_series = submission.last + 1
         elif submission.previous == submission.sent_previous:
             return
         submission.batch = numbered(batch, self.connection, submission.first, submission.previous)
 
     # Answers. Those to attempts that were given up are late, and tell nobody anything.
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, answer: wire.Answer) -> None:
         match answer:
-            case Stored(ids, offsets, timestamps):
-                if not len(ids) == len(offsets) == len(timestamps):
-                    raise MalformedFrame("receipts whose columns are not of the same length")
+            case wire.Stored(ids, offsets, timestamps):
                 for sent_id, offset, timestamp in zip(ids, offsets, timestamps, strict=True):
                     self._stored(sent_id, offset, timestamp)
-            case StoredInPart(sent_id, repeated, offset, timestamp):
+            case wire.StoredInPart(sent_id, repeated, offset, timestamp):
                 self._stored_in_part(sent_id, repeated, offset, timestamp)
-            case Repeated(sent_id, known_offset, known_timestamp):
+            case wire.Repeated(sent_id, known_offset, known_timestamp):
                 self._repeated(sent_id, known_offset, known_timestamp)
-            case Unknown(sent_id):
+            case wire.Unknown(sent_id):
                 self._unknown(sent_id)
-            case Gap(sent_id, expected):
+            case wire.Gap(sent_id, expected):
                 self._gap(sent_id, expected)
-            case Broken(sent_id):
+            case wire.Broken(sent_id):
                 self._broken(sent_id)
-            case Invalid(sent_id, reason):
-                self._refuse(sent_id, InvalidSubmission(reason))
-            case Misplaced(sent_id, buckets):
-                self._refuse(sent_id, BucketsChanged(buckets))
-            case Expired(sent_id):
-                self._retry(sent_id, DeadlinePassed(self._settings.timeout_s))
-            case Busy(sent_id):
-                self._retry(sent_id, Overloaded("the leader had no room for it until its deadline"))
-            case ReadOnly(sent_id, node, reason):
-                self._hindered(sent_id, NoRoom(node, reason))
-            case NotLeader(sent_id, _, _, _):
-                self._retry(sent_id, NotReachable("no participant said that it leads"))
+            case wire.Invalid(sent_id, reason):
+                self._refuse(sent_id, errors.InvalidSubmission(reason))
+            case wire.Misplaced(sent_id, buckets):
+                self._misplaced(sent_id, buckets)
+            case wire.Expired(sent_id):
+                self._retry(sent_id, errors.DeadlinePassed(self._settings.timeout_s))
+            case wire.Busy(sent_id):
+                self._retry(sent_id, errors.Overloaded("the leader had no room for it until its deadline"))
+            case wire.ReadOnly(sent_id, node, reason):
+                self._hindered(sent_id, errors.NoRoom(node, reason))
+            case wire.NotLeader(sent_id, _, _, _):
+                self._retry(sent_id, errors.NotReachable("no participant said that it leads"))
             case _:
                 assert_never(answer)
 
@@ -212,10 +217,11 @@ class Stream:
         if submission is None:
             return
         if self._is_strange(submission):
-            self._give_up(submission, ConnectionTaken(self.connection))
+            self._give_up(submission, errors.ConnectionTaken(self.connection))
             self._end("its number is somebody else's")
             return
-        submission.stored(Receipts(self.bucket, submission.change_count, offset, timestamp))
+        place = (None, None) if submission.is_sparse else (offset, timestamp)  # as a whole, or as this part: who knows
+        submission.stored(Receipts(self.bucket, submission.change_count, *place))
 
     def _stored_in_part(self, sent_id: int, repeated: int, offset: int, timestamp: int) -> None:
         submission = self._landed(sent_id)
@@ -223,13 +229,22 @@ class Stream:
             return
         if self._is_strange(submission):
             submission.doubt = True
-            self._give_up(submission, ConnectionTaken(self.connection))
+            self._give_up(submission, errors.ConnectionTaken(self.connection))
             return
         submission.stored(Receipts(self.bucket, submission.change_count, offset, timestamp, repeated))
 
     def _is_strange(self, submission: Submission) -> bool:
         """The bucket has something under our numbers though no attempt of ours can have stored it."""
-        return not submission.doubt and not self.by_caller
+        return not (submission.doubt or self.by_caller or self.may_resume)
+
+    def _misplaced(self, sent_id: int, level: int) -> None:
+        if self.split is None or self.ended is not None:
+            self._refuse(sent_id, errors.BucketsChanged(level))
+        elif level <= self.level:
+            self._retry(sent_id, errors.NotReachable("who was asked has not heard of a split yet"))
+        elif submission := self._landed(sent_id):
+            self.refused.append(submission)
+            self.split(level)
 
     def _retry(self, sent_id: int, refusal: NotStored) -> None:
         """Certainly not stored by this attempt, and it may be tried again."""
@@ -262,13 +277,13 @@ class Stream:
         if self.ended is not None or stepped_over or any(other.order < submission.order for other in self.unsettled()):
             self._turn_back(submission)
             return
-        self._give_up(submission, SeriesGap(expected))
+        self._give_up(submission, errors.SeriesGap(expected))
         if not self.by_caller:
             self._end(f"the bucket has nothing of it after series {expected}")
 
     def _broken(self, sent_id: int) -> None:
         if submission := self._landed(sent_id):
-            self._give_up(submission, StreamBroken(self.connection))
+            self._give_up(submission, errors.StreamBroken(self.connection))
             self._end("the bucket has forgotten it")
 
     def _refuse(self, sent_id: int, error: NotStored) -> None:
@@ -320,7 +335,7 @@ class Stream:
             until = submission.deadline + (0 if submission.sent_id is None else grace)
             if until > now:
                 continue
-            why = submission.refusal or absent or DeadlinePassed(self._settings.timeout_s)
+            why = submission.refusal or absent or errors.DeadlinePassed(self._settings.timeout_s)
             if self._remove(submission):
                 self._give_up(submission, why, f"no answer came within {self._settings.timeout_s:g} s")
 
@@ -370,7 +385,7 @@ class Stream:
     def _end(self, why: str) -> None:
         if self.ended is not None:
             return
-        self.ended = StreamEnded(self.connection, why)
+        self.ended = errors.StreamEnded(self.connection, why)
         rest = in_order([*self.refused, *self.again, *self.waiting])
         for submission in self.waiting:
             self._left(submission.change_count, submission.weight)

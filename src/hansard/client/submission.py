@@ -13,6 +13,7 @@ from hansard.batch import Batch, build
 from hansard.batch.header import unpack
 
 from .change import Checked
+from .delivery import Delivery
 from .errors import ClientError, NotStored
 from .receipts import Receipt, Receipts
 
@@ -28,6 +29,7 @@ class Submission(ABC):
         "deadline",
         "doubt",
         "first",
+        "is_sparse",
         "last",
         "length",
         "numbered",
@@ -49,6 +51,8 @@ class Submission(ABC):
         self.first = self.last = self.previous = NO_SERIES
         self.sent_previous = NO_SERIES
         """The previous series as the last attempt had it."""
+        self.is_sparse = False
+        """There are gaps in its series: it is part of what was cut for several buckets."""
         self.sent_id: int | None = None
         """Of the attempt that is under way."""
         self.doubt = False
@@ -59,12 +63,28 @@ class Submission(ABC):
         self.weight = 0
         """Bytes as the gate counted them."""
 
+    def carry(self, batch: Batch) -> None:
+        self.batch = batch
+        self.change_count = len(batch)
+        self.length = self.weight = batch.length
+
+    def number_as(self, batch: Batch) -> None:
+        """It has the numbers that the batch has."""
+        self.numbered = True
+        self.first, self.last = batch.header.first_series, int(batch.series[-1])
+        self.previous = self.sent_previous = batch.header.previous_series
+        self.is_sparse = self.last - self.first != self.change_count - 1
+
     @property
     def certainly_not_stored(self) -> bool:
         return self.sent_id is None and not self.doubt
 
     @abstractmethod
     def built(self) -> Batch: ...
+
+    @abstractmethod
+    def part(self, batch: Batch, places: Sequence[int]) -> "Submission":
+        """Some of its changes, as a submission of their own to another bucket; their callers are told by that one."""
 
     @abstractmethod
     def stored(self, receipts: Receipts) -> None: ...
@@ -103,6 +123,12 @@ class Draft(Submission):
             self._keys, self._values, self._tags = [], [], []
         return self.batch
 
+    def part(self, batch: Batch, places: Sequence[int]) -> "Draft":
+        part = Draft(self.deadline, self.open_until)
+        part.carry(batch)
+        part._futures = [self._futures[place] for place in places]
+        return part
+
     def stored(self, receipts: Receipts) -> None:
         for future, receipt in zip(self._futures, receipts, strict=True):
             if not future.done():
@@ -115,28 +141,37 @@ class Draft(Submission):
 
 
 class Parcel(Submission):
-    """A batch as it was given, with one caller."""
+    """A batch as it was given: all of what one caller waits for, or the part of it that lives in one bucket."""
 
-    __slots__ = ("_future",)
+    __slots__ = ("_delivery", "_places")
 
-    def __init__(self, deadline: float, batch: Batch, future: "Future[Receipts]") -> None:
+    def __init__(self, deadline: float, batch: Batch, delivery: Delivery, places: Sequence[int]) -> None:
         super().__init__(deadline)
-        self.batch = batch
-        self.change_count = len(batch)
-        self.length = self.weight = batch.length
-        self._future = future
+        self.carry(batch)
+        self._delivery = delivery
+        self._places = places
 
     def built(self) -> Batch:
         assert self.batch is not None
         return self.batch
 
+    def part(self, batch: Batch, places: Sequence[int]) -> "Parcel":
+        return Parcel(self.deadline, batch, self._delivery, [self._places[place] for place in places])
+
     def stored(self, receipts: Receipts) -> None:
-        if not self._future.done():
-            self._future.set_result(receipts)
+        self._delivery.stored(self._places, receipts)
 
     def failed(self, error: ClientError) -> None:
-        if not self._future.done():
-            self._future.set_exception(error.again())
+        self._delivery.failed(self._places, error)
+
+
+def parted(whole: Submission, batch: Batch, places: Sequence[int]) -> Submission:
+    """A part that takes the whole's place among all that was submitted, and inherits what is known of it."""
+    part = whole.part(batch, places)
+    part.order, part.doubt, part.refusal = whole.order, whole.doubt, whole.refusal
+    if whole.numbered:
+        part.number_as(batch)
+    return part
 
 
 def numbered(batch: Batch, connection: int, first: int, previous: int) -> Batch:

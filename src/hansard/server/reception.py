@@ -13,8 +13,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol, cast
 
-from msgspec import Struct
-
 from hansard.batch import reopen, verify_at
 from hansard.participant import event
 from hansard.participant.effect import (
@@ -33,15 +31,17 @@ from hansard.wire import request as wire
 from hansard.wire import submission
 from hansard.wire.codec import Codec
 
-from .access import Access, Badge
+from .access import Access
 from .asker import Asker
 from .connection import Connection, Taker
 from .grant import NOT_ALLOWED, Grant
 from .inside import Inside
 from .lounge import Lounge
-from .pages import Pages
+from .pages import Pages, begins_at_once
 from .porch import Porch
+from .tables import Tables
 from .usher import Usher
+from .visit import Asked, Visit
 
 WAIT_US_MAX: Final = 3600 * 1_000_000
 """Nothing is waited for any longer."""
@@ -61,37 +61,6 @@ class Desk(Protocol):
 
 PAGES_MAX: Final = 2
 """Read for one client at once: one that it takes, and the next."""
-
-
-class Asked(Struct, frozen=True, gc=False):
-    """Who asked, what it is called there, and where it matters for what."""
-
-    asker: Asker
-    id: int
-    read: wire.Read | None = None
-    deadline_us: int = 0
-
-    @property
-    def bucket(self) -> int:
-        assert self.read is not None
-        return self.read.bucket
-
-
-class Visit:
-    """What a client has open here besides what the core knows."""
-
-    __slots__ = ("badge", "later", "pages", "questions", "waiting")
-
-    def __init__(self, badge: Badge) -> None:
-        self.badge = badge
-        """What it may do."""
-        self.pages = 0
-        """That are being read."""
-        self.later: deque[Asked] = deque()
-        """Reads that wait until those are taken."""
-        self.waiting: dict[int, int] = {}
-        """Of its reads in the lounge their numbers there, and their buckets."""
-        self.questions: deque[wire.Ask] = deque()
 
 
 class Reception:
@@ -123,6 +92,7 @@ class Reception:
         self._number = 0
         self._asked: dict[int, Asked] = {}
         self._lounge: Lounge[Asked] = Lounge()
+        self._tables = Tables(self._say_now)
         self._visits: dict[Asker, Visit] = {}
         self._curious: deque[Asker] = deque()
         """Those with a question, in turn."""
@@ -165,6 +135,7 @@ class Reception:
             self._porch.leave(asker)
             for number, bucket in visit.waiting.items():
                 self._lounge.leave(bucket, number)
+            self._tables.gone(asker)
             lost()
 
         connection.lost = gone
@@ -195,6 +166,8 @@ class Reception:
                 self._read(Asked(asker, judged.id, judged, self._deadline_us(judged.wait_us)))
             case wire.Ask():
                 raise AssertionError("questions are judged by who understands them")
+            case wire.Table():
+                self._tables.ask(asker, judged, self._deadline_us(judged.wait_us))
             case _:
                 self._say(asker, judged)
 
@@ -289,7 +262,7 @@ class Reception:
         read = self._usher.judge(visit.badge, asked.read)
         if not isinstance(read, wire.Read):
             self._say(asked.asker, cast(wire.Answer, read))
-        elif read.offset < committed:
+        elif read.offset < committed or begins_at_once(read):
             if visit.pages >= PAGES_MAX or asked.asker.connection.is_full:
                 visit.later.append(asked)
             else:
@@ -332,6 +305,7 @@ class Reception:
         if self._edition is not self._access.edition:
             self._edition = self._access.edition
             self._look_who_may_wait()
+        self._tables.look(core, self._now_us())
         if core.distributor.version != self._version:
             self._version = core.distributor.version
             for number, asked in self._lounge.moved(lambda bucket: bucket in core.copies.running):

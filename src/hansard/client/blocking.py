@@ -1,0 +1,315 @@
+"""The client for programs without an event loop: the same interface, and each call returns when it is done.
+
+A thread of its own runs an event loop with an `AsyncClient` in it, so that many threads may share one client, and what
+they submit at the same time goes as one batch. A call that is interrupted (Ctrl-C) is cancelled: what it has submitted
+may be stored.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from concurrent.futures import CancelledError, Future
+from datetime import datetime
+from ssl import SSLContext
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from hansard.batch import Batch, Text
+from hansard.bookmark import Bookmark
+
+from .change import Value
+from .client import AsyncClient
+from .errors import ClientClosed
+from .following import HOLD_S, Follow, Reading
+from .library import Place
+from .page import Change, Page
+from .producer import LINGER_S, WINDOW, Producer
+from .reading import Match, Order
+from .receipts import Receipt
+from .settings import Settings
+
+Result = TypeVar("Result")
+Iterated = TypeVar("Iterated", bound=Reading)
+
+
+class Loop:
+    """A thread with an event loop, for as long as the client is open."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="hansard-client", daemon=True)
+        self._thread.start()
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def run(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        """Until it is done, in the other thread."""
+        with self._lock:
+            if self._is_closed:
+                raise ClientClosed
+            future: Future[Result] = asyncio.run_coroutine_threadsafe(work(), self._loop)
+        try:
+            return future.result()
+        except CancelledError:
+            raise ClientClosed from None
+        finally:
+            if not future.done():  # interrupted here, by a signal's handler, while the work goes on over there
+                future.cancel()
+
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        try:
+            asyncio.run_coroutine_threadsafe(self._end(last), self._loop).result()
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    @staticmethod
+    async def _end(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Whoever still waits in another thread is told."""
+        await last()
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        if others:
+            await asyncio.wait(others)
+
+
+class BlockingReading(Generic[Iterated]):
+    """An iterator over changes, as `Reading` is an asynchronous one."""
+
+    def __init__(self, loop: Loop, reading: Iterated) -> None:
+        self._loop = loop
+        self._reading = reading
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Change:
+        change = self._reading.ready()
+        if change is None:
+            change = self._loop.run(self._next)
+        if change is None:
+            raise StopIteration
+        return change
+
+    async def _next(self) -> Change | None:
+        try:
+            return await anext(self._reading)
+        except StopAsyncIteration:
+            return None
+
+    @property
+    def bookmark(self) -> Bookmark:
+        return self._reading.bookmark
+
+    def begin(self) -> None:
+        self._loop.run(self._reading.begin)
+
+
+class BlockingFollow(BlockingReading[Follow]):
+    """An iterator that never ends, as `Follow` is."""
+
+    def commit(self) -> Bookmark:
+        return self._loop.run(self._reading.commit)
+
+
+class BlockingProducer:
+    """As `Producer`: a context manager that flushes."""
+
+    def __init__(self, loop: Loop, producer: Producer) -> None:
+        self._loop = loop
+        self._producer = producer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.run(lambda: self._producer.__aexit__(kind, error, trace))
+
+    def put(self, key: Text | None = None, value: Value | None = None, tags: Sequence[str] = ()) -> None:
+        self._loop.run(lambda: self._producer.put(key, value, tags))
+
+    def flush(self) -> None:
+        self._loop.run(self._producer.flush)
+
+    def close(self) -> None:
+        self._loop.run(self._producer.close)
+
+    def __iter__(self) -> Self:
+        aiter(self._producer)
+        return self
+
+    def __next__(self) -> Receipt:
+        receipt = self._loop.run(self._next)
+        if receipt is None:
+            raise StopIteration
+        return receipt
+
+    async def _next(self) -> Receipt | None:
+        try:
+            return await anext(self._producer)
+        except StopAsyncIteration:
+            return None
+
+
+class Client:
+    """Made by `connect`; may be used from several threads. See AsyncClient for what each call does."""
+
+    def __init__(self, loop: Loop, client: AsyncClient) -> None:
+        self._loop = loop
+        self._client = client
+
+    @classmethod
+    def connect(
+        cls,
+        addresses: Sequence[str],
+        *,
+        timeout_s: float = 10.0,
+        token: str = "",
+        tls: SSLContext | None = None,
+        name: str = "",
+        series: int = 0,
+        settings: Settings | None = None,
+    ) -> Self:
+        loop = Loop()
+        client: AsyncClient | None = None
+        try:
+            client = loop.run(
+                lambda: AsyncClient.connect(
+                    addresses, timeout_s=timeout_s, token=token, tls=tls, name=name, series=series, settings=settings
+                )
+            )
+        finally:
+            if client is None:
+                loop.close(_nothing)
+        return cls(loop, client)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._loop.close(self._client.close)
+
+    @property
+    def connection(self) -> int:
+        return self._client.connection
+
+    @property
+    def buckets(self) -> int:
+        return self._client.buckets
+
+    @property
+    def log_id(self) -> str:
+        return self._client.log_id
+
+    def renew(self) -> int:
+        return self._loop.run(self._client.renew)
+
+    def ask(self, question: dict[str, Any]) -> Any:
+        return self._loop.run(lambda: self._client.ask(question))
+
+    # Submitting.
+
+    def submit(self, key: Text | None = None, value: Value | None = None, tags: Sequence[str] = ()) -> Receipt:
+        return self._loop.run(lambda: self._client.submit(key, value, tags))
+
+    def submit_many(
+        self, keys: Sequence[Text | None], values: Sequence[Value | None], tags: Sequence[Sequence[str]] | None = None
+    ) -> Sequence[Receipt]:
+        return self._loop.run(lambda: self._client.submit_many(keys, values, tags))
+
+    def submit_batch(self, batch: Batch) -> Sequence[Receipt]:
+        return self._loop.run(lambda: self._client.submit_batch(batch))
+
+    def producer(
+        self,
+        *,
+        window: int = WINDOW,
+        linger_s: float = LINGER_S,
+        batch_bytes: int | None = None,
+        receipts: bool = False,
+    ) -> BlockingProducer:
+        async def made() -> Producer:
+            return self._client.producer(window=window, linger_s=linger_s, batch_bytes=batch_bytes, receipts=receipts)
+
+        return BlockingProducer(self._loop, self._loop.run(made))
+
+    # Reading.
+
+    def page(
+        self,
+        *,
+        since: Place | None = None,
+        until: Place | None = None,
+        tags: Collection[str] = (),
+        match: Match = "any",
+        key: Text | None = None,
+        buckets: Collection[int] | None = None,
+        limit: int = 1_000,
+        block_s: float = 0.0,
+        order: Order = "asc",
+    ) -> Page:
+        return self._loop.run(
+            lambda: self._client.page(
+                since=since,
+                until=until,
+                tags=tags,
+                match=match,
+                key=key,
+                buckets=buckets,
+                limit=limit,
+                block_s=block_s,
+                order=order,
+            )
+        )
+
+    def read(
+        self,
+        *,
+        since: Place | None = None,
+        until: Place | None = None,
+        tags: Collection[str] = (),
+        match: Match = "any",
+        key: Text | None = None,
+        buckets: Collection[int] | None = None,
+    ) -> BlockingReading[Reading]:
+        reading = self._client.read(since=since, until=until, tags=tags, match=match, key=key, buckets=buckets)
+        return BlockingReading(self._loop, reading)
+
+    def follow(
+        self,
+        *,
+        since: Place | None = None,
+        tags: Collection[str] = (),
+        match: Match = "any",
+        key: Text | None = None,
+        buckets: Collection[int] | None = None,
+        name: str = "",
+        hold_s: float = HOLD_S,
+    ) -> BlockingFollow:
+        follow = self._client.follow(
+            since=since, tags=tags, match=match, key=key, buckets=buckets, name=name, hold_s=hold_s
+        )
+        return BlockingFollow(self._loop, follow)
+
+    def bookmark(self, at: datetime | None = None) -> Bookmark:
+        return self._loop.run(lambda: self._client.bookmark(at))
+
+    def let_go(self, name: str) -> None:
+        self._loop.run(lambda: self._client.let_go(name))
+
+
+async def _nothing() -> None:
+    pass

@@ -1,0 +1,157 @@
+"""All of a log as a reader sees it: pages, bookmarks, places that are held under a name."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from hansard.batch import Text, key_hash
+from hansard.bookmark import Bookmark, TableBehind
+
+from .atlas import Atlas
+from .correspondence import Correspondence
+from .cursor import Cursor
+from .page import Page, timestamp_of
+from .reading import Filter, Match, Order, Reader, filter_of
+from .tide import Tide
+
+Place = Bookmark | datetime | str
+"""A str is a bookmark's token."""
+
+TIME_US_MAX: Final = 1 << 62
+CHUNK_MIN: Final = 16
+BEHIND_S: Final = 0.05
+
+
+class Wish(NamedTuple):
+    """What a reader asks for."""
+
+    since: Place | None = None
+    until: Place | None = None
+    tags: Collection[str] = ()
+    match: Match = "any"
+    key: Text | None = None
+    buckets: Collection[int] | None = None
+    order: Order = "asc"
+
+
+class Library:
+    """`refresh` looks for a newer table."""
+
+    def __init__(
+        self,
+        atlas: Atlas,
+        correspondence: Correspondence,
+        reader: Reader,
+        refresh: Callable[[], Awaitable[None]],
+        timeout_s: float,
+    ) -> None:
+        self._atlas = atlas
+        self._correspondence = correspondence
+        self._reader = reader
+        self._refresh = refresh
+        self._timeout_s = timeout_s
+        self.tide = Tide(reader, timeout_s)
+
+    # Pages.
+
+    async def page(self, wish: Wish, limit: int, block_s: float) -> Page:
+        if limit < 1:
+            raise ValueError(f"limit is {limit}; a page has one change at least")
+        buckets = len(self._atlas.buckets) if wish.key is None else 1
+        cursor = await self.cursor(wish, to_end=False, chunk=max(CHUNK_MIN, limit // buckets + 1))
+        changes = await cursor.take(limit)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + block_s
+        while not changes and wish.order == "asc" and not cursor.is_closed and loop.time() < deadline:
+            before = cursor.places
+            more = cursor.outdated or await self.tide.risen(before, deadline - loop.time())
+            cursor.look_again(more)
+            changes = await cursor.take(limit)
+            if more and not changes and cursor.places == before:
+                await asyncio.sleep(BEHIND_S)
+        return Page(changes, cursor.bookmark, cursor.at_start, cursor.at_end, cursor.began)
+
+    async def cursor(self, wish: Wish, *, to_end: bool, chunk: int) -> Cursor:
+        """`to_end`: it ends where the log ends now, with all that was acknowledged."""
+        wanted = filter_of(wish.tags, wish.match, wish.key, wish.order)
+        since, since_us = await self._place(wish.since)
+        until, until_us = await self._place(wish.until)
+        if until is None and to_end:
+            until = await self.bookmark(None)
+        wanted = wanted._replace(since_us=since_us, until_us=until_us)
+        start, bounds = (until, since) if wanted.descending else (since, until)
+        buckets = None if wish.buckets is None else frozenset(wish.buckets)
+        if buckets is not None and not buckets <= set(self._atlas.buckets):
+            raise ValueError(
+                f"there is no bucket {min(buckets - set(self._atlas.buckets))}: {len(self._atlas.buckets)} are there"
+            )
+        if wanted.key is not None:
+            home = frozenset([self._atlas.home(key_hash(wanted.key))])
+            buckets = home if buckets is None else home & buckets
+        return Cursor(
+            self._reader,
+            start or self._everywhere(-1 if wanted.descending else 0),
+            wanted,
+            bounds=bounds,
+            buckets=buckets,
+            lenient=start is None,
+            chunk=chunk,
+            timeout_s=self._timeout_s,
+        )
+
+    def _everywhere(self, offset: int) -> Bookmark:
+        return Bookmark(self._atlas.log_id, dict.fromkeys(self._atlas.buckets, offset))
+
+    async def _place(self, place: Place | None) -> tuple[Bookmark | None, int]:
+        """As offsets, or as a time."""
+        if place is None:
+            return None, -1
+        if isinstance(place, datetime):
+            return None, timestamp_of(place)
+        bookmark = Bookmark.parse(place) if isinstance(place, str) else place
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._timeout_s
+        while True:
+            try:
+                return bookmark.split(self._atlas.log_id, self._atlas.buckets), -1
+            except TableBehind:
+                if loop.time() > deadline:
+                    raise
+            await self._refresh()
+            await asyncio.sleep(BEHIND_S)
+
+    # Places.
+
+    async def bookmark(self, at: datetime | None) -> Bookmark:
+        log_id = self._atlas.log_id
+        if at is None:  # with everything that was acknowledged before
+            return await self._reader.since(log_id, TIME_US_MAX, self._timeout_s, linear=True)
+        return await self._reader.since(log_id, timestamp_of(at), self._timeout_s)
+
+    async def placed(self, cursor: Cursor) -> Bookmark:
+        """Where a cursor that has read nothing begins, as offsets that are retained."""
+        bookmark, since_us = cursor.bookmark, cursor.since_us
+        if since_us >= 0:
+            return await self._reader.since(self._atlas.log_id, since_us, self._timeout_s)
+        if any(bookmark.offsets.values()):
+            return bookmark
+        return await self._reader.starts(self._atlas.log_id, self._timeout_s)
+
+    async def held(self, name: str) -> Bookmark | None:
+        """Where a name was last committed."""
+        told: dict[str, Any] = await self._correspondence.question({"ask": "holds"}, self._timeout_s)
+        for hold in told["holds"]:
+            if hold["name"] == name:
+                return Bookmark(self._atlas.log_id, {int(bucket): place for bucket, place in hold["offsets"].items()})
+        return None
+
+    async def hold(self, name: str, at: Bookmark, lasts_s: float) -> None:
+        question = {"ask": "hold", "name": name, "lasts_s": lasts_s, "bookmark": str(at)}
+        await self._correspondence.question(question, self._timeout_s)
+
+    async def let_go(self, name: str) -> None:
+        await self._correspondence.question({"ask": "let go", "name": name}, self._timeout_s)
+
+
+__all__ = ["Filter", "Library", "Place", "Wish"]

@@ -1,0 +1,288 @@
+"""All buckets as a client submits to them: each change goes into the lane of the bucket where its key lives.
+
+When a bucket is split, everything of it that is not settled is cut anew in one go (recut.py), before anything else is
+put into any of the halves: so nothing overtakes what was submitted before it, and per key the order stays.
+
+A stream that cannot go on (stream.py) is left to what it still has in flight. What is submitted afterwards to its
+bucket goes under a new connection number, unless the numbers are a name's: then only who has the name knows what is to
+become of it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import numpy as np
+
+from hansard.batch import Batch, Text, build, key_hash
+from hansard.batch.keyhash import key_hashes
+
+from .atlas import Atlas
+from .change import Checked
+from .courier import Courier
+from .delivery import Delivery
+from .errors import ClientClosed
+from .gate import Gate
+from .lane import Lane
+from .numbering import Numbering, Tally
+from .receipts import Receipt
+from .recut import Cut, cut_for, recut
+from .roster import Backoff, Roster, Way
+from .settings import Settings
+from .stream import Stream
+from .submission import Draft, Parcel, Submission, parted
+from .switchboard import Switchboard
+
+Backoffs = Callable[[], Backoff]
+
+
+class Submitter:
+    """`renew` asks for a connection number to go on with; None where there is none to be asked for."""
+
+    def __init__(
+        self,
+        atlas: Atlas,
+        numbering: Numbering,
+        switchboard: Switchboard,
+        settings: Settings,
+        backoffs: Backoffs,
+        renew: Callable[[], Awaitable[int]] | None = None,
+        roster: Roster | None = None,
+    ) -> None:
+        self._atlas = atlas
+        self._numbering = numbering
+        self._switchboard = switchboard
+        self._settings = settings
+        self._backoffs = backoffs
+        self._renew = renew
+        self._roster = roster
+        """Where the leader may be, for who knows no table."""
+        self._loop = asyncio.get_running_loop()
+        self._gate = Gate(settings.gathered_changes, settings.gathered_bytes)
+        self._tally = Tally()
+        self.lanes: dict[int, Lane] = {}
+        self._former: list[Lane] = []
+        """Of streams that have ended, as long as they have something in flight."""
+        self._renewing: asyncio.Task[None] | None = None
+        self.may_resume = False
+        """The connection is a name's, and its series may have been used before."""
+        self.by_caller: bool | None = None
+        """Whether the caller gives the numbers; None until the first submission."""
+        self.halved: Callable[[int], None] = lambda _: None
+        """Told of each bucket that was split."""
+        self._is_closed = False
+
+    @property
+    def connection(self) -> int:
+        return self._numbering.connection
+
+    async def close(self) -> None:
+        self._is_closed = True
+        self._gate.shut(ClientClosed())
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.wait([self._renewing])
+        for lane in (*self.lanes.values(), *self._former):
+            lane.stream.close(ClientClosed())
+            await lane.courier.close()
+
+    # Lanes.
+
+    def lane(self, bucket: int) -> Lane:
+        lane = self.lanes.get(bucket)
+        if lane is None:
+            lane = self.lanes[bucket] = self._made(bucket, self._numbering)
+        return lane
+
+    def _made(self, bucket: int, numbering: Numbering) -> Lane:
+        level = self._atlas.level(bucket)
+        stream = Stream(bucket, numbering, self._settings, self._gate.leave, self._tally, level)
+        stream.may_resume = self.may_resume
+        if self._roster is None:
+            stream.split = lambda to: self.split(bucket, to)
+        way = self._roster or Way(bucket, self._atlas, self._backoffs())
+        courier = Courier(stream, way, self._backoffs(), self._switchboard, self._settings)
+        return Lane(stream, courier, self._settings)
+
+    def reroute(self) -> None:
+        """The table has changed."""
+        for bucket, lane in self.lanes.items():
+            lane.courier.reroute(self._atlas.leader(bucket))
+
+    def split(self, bucket: int, to: int) -> None:
+        """It lives under so many buckets by now."""
+        level = self._atlas.level(bucket)
+        self._atlas.split(bucket, to)
+        self.halved(bucket)
+        whole = self.lanes.get(bucket)
+        if whole is None:
+            return
+        submissions = whole.stream.surrender()
+        sent = [submission for submission in submissions if submission.numbered]
+        unsent = [submission for submission in submissions if not submission.numbered]
+        halves: dict[int, list[Submission]] = {}
+        for some in (sent, unsent):  # what is not sent yet comes after what is
+            for lane in recut([submission.built() for submission in some], bucket, level, to):
+                parts = halves.setdefault(lane.bucket, [])
+                parts += [parted(some[cut.whole], cut.batch, cut.places) for cut in lane.cuts]
+        for number, parts in halves.items():
+            if number != bucket:
+                self.lanes[number] = self._made(number, whole.stream.numbering)
+            half = self.lanes[number]
+            half.stream.begin_again(self._atlas.level(number), parts)
+            if parts:
+                half.courier.announce()
+
+    # Going on after the end of a stream.
+
+    def _open_lane(self, bucket: int) -> Lane | None:
+        """None where its stream has ended."""
+        lane = self.lane(bucket)
+        return lane if lane.stream.ended is None else None
+
+    async def _opened(self, bucket: int) -> Lane:
+        """The bucket's lane, with a new stream if it has to be."""
+        while True:
+            lane = self.lane(bucket)
+            ended = lane.stream.ended
+            if ended is None:
+                return lane
+            if self._renew is None or self._is_closed:
+                raise ended.again()
+            if self._renewing is None:
+                self._renewing = self._loop.create_task(self._renewed())
+                self._renewing.add_done_callback(self._began)
+            await asyncio.shield(self._renewing)
+
+    async def _renewed(self) -> None:
+        assert self._renew is not None
+        await self.begin_anew(await self._renew())
+
+    async def begin_anew(self, connection: int) -> None:
+        """Under another number, in all buckets whose streams have ended, and in those to which nothing was sent yet."""
+        self._numbering = Numbering(connection)
+        for bucket in [bucket for bucket, lane in self.lanes.items() if lane.stream.ended is not None]:
+            self._former.append(self.lanes.pop(bucket))
+        over = [lane for lane in self._former if lane.stream.is_idle]
+        self._former = [lane for lane in self._former if not lane.stream.is_idle]
+        for lane in over:
+            await lane.courier.close()
+
+    def _began(self, task: "asyncio.Task[None]") -> None:
+        self._renewing = None
+        if not task.cancelled():
+            task.exception()  # who waits for it is told
+
+    # Submitting.
+
+    async def submit(self, change: Checked) -> Receipt:
+        self._check_open(by_caller=False)
+        if not self._gate.admits(1, change.byte_count):
+            await self._gate.enter(1, change.byte_count, self._loop.time() + self._settings.timeout_s)
+        bucket = self._atlas.home(key_hash(change.key)) if self._roster is None else 0
+        lane = self._open_lane(bucket)
+        if lane is None:
+            lane = await self._kept_in(lambda: self._opened_home(change), 1, change.byte_count)
+        future: asyncio.Future[Receipt] = self._loop.create_future()
+        draft: Draft = lane.draft(change, self._loop.time())
+        draft.add(change, future)
+        lane.courier.announce()
+        return await future
+
+    async def _opened_home(self, change: Checked) -> Lane:
+        """Of the bucket where the key lives when it is open: it may have been split meanwhile."""
+        while True:
+            bucket = self._atlas.home(key_hash(change.key)) if self._roster is None else 0
+            lane = await self._opened(bucket)
+            if self._roster is not None or self._atlas.home(key_hash(change.key)) == bucket:
+                return lane
+
+    async def _kept_in(self, wanted: Callable[[], Awaitable[Lane]], changes: int, byte_count: int) -> Lane:
+        """Whoever fails to get a lane leaves the gate."""
+        lane: Lane | None = None
+        try:
+            lane = await wanted()
+        finally:
+            if lane is None:
+                self._gate.leave(changes, byte_count)
+        return lane
+
+    async def submit_batch(self, batch: Batch, *, by_caller: bool) -> Sequence[Receipt]:
+        """Cut by buckets, and each part with a fate of its own."""
+        return await self._submit(len(batch), batch.length, lambda: self._cut(batch), by_caller=by_caller)
+
+    async def submit_columns(
+        self, keys: Sequence[bytes | None], values: Sequence[Text | None], tags: Sequence[Sequence[str]] | None
+    ) -> Sequence[Receipt]:
+        """The same for columns, which are cut before they become batches."""
+        parts = self._cut_columns(keys, values, tags)
+        byte_count = sum([cut.batch.length for _, cut in parts])
+        version = self._atlas.buckets
+
+        def cut() -> list[tuple[int, Cut]]:
+            """Again, if there are other buckets by now."""
+            return parts if self._atlas.buckets == version else self._cut_columns(keys, values, tags)
+
+        return await self._submit(len(keys), byte_count, cut, by_caller=False)
+
+    async def _submit(
+        self, count: int, byte_count: int, cut: Callable[[], list[tuple[int, Cut]]], *, by_caller: bool
+    ) -> Sequence[Receipt]:
+        self._check_open(by_caller=by_caller)
+        if not self._gate.admits(count, byte_count):
+            await self._gate.enter(count, byte_count, self._loop.time() + self._settings.timeout_s)
+        is_in = False
+        try:
+            while ended := [bucket for bucket, _ in cut() if self._open_lane(bucket) is None]:
+                await self._opened(ended[0])
+            is_in = True
+        finally:
+            if not is_in:
+                self._gate.leave(count, byte_count)
+        future: asyncio.Future[Sequence[Receipt]] = self._loop.create_future()
+        delivery, deadline, left = Delivery(count, future), self._loop.time() + self._settings.timeout_s, byte_count
+        for bucket, part in (parts := cut()):
+            parcel = Parcel(deadline, part.batch, delivery, part.places)
+            if by_caller and part.batch.header.connection and self._roster is None:
+                parcel.number_as(part.batch)
+            share = left if part is parts[-1][1] else byte_count * len(part.places) // count
+            parcel.weight, left = share, left - share  # together, what has entered the gate
+            self.lane(bucket).put(parcel)
+        return await future
+
+    def _cut_columns(
+        self, keys: Sequence[bytes | None], values: Sequence[Text | None], tags: Sequence[Sequence[str]] | None
+    ) -> list[tuple[int, Cut]]:
+        homes = self._atlas.homes(key_hashes(keys)) if self._roster is None else np.zeros(len(keys), np.int64)
+        buckets = np.unique(homes).tolist()
+        if len(buckets) < 2 or len(values) != len(keys) or (tags is not None and len(tags) != len(keys)):
+            batch = build(keys, values, tags)  # which says what is wrong where something is
+            return [(buckets[0], Cut(batch, None, 0, tuple(range(len(batch)))))]
+        parts = []
+        for bucket in buckets:
+            places = (homes == bucket).nonzero()[0].tolist()
+            its = [keys[place] for place in places], [values[place] for place in places]
+            batch = build(*its, None if tags is None else [tags[place] for place in places])
+            parts.append((bucket, Cut(batch, None, 0, tuple(places))))
+        return parts
+
+    def _cut(self, batch: Batch) -> list[tuple[int, Cut]]:
+        """The parts of a batch, by bucket."""
+        if self._roster is not None:
+            return [(0, Cut(batch, None, 0, tuple(range(len(batch)))))]
+        homes = self._atlas.homes(batch.key_hashes)
+        buckets = np.unique(homes).tolist()
+        return [(bucket, cut_for(batch, (homes == bucket).nonzero()[0].tolist())) for bucket in buckets]
+
+    def _check_open(self, *, by_caller: bool) -> None:
+        if self._is_closed:
+            raise ClientClosed
+        if self._roster is not None and (lane := self.lane(0)).stream.ended is not None:
+            raise lane.stream.ended.again()
+        if not self.connection:
+            return
+        if self.by_caller is None:
+            self.by_caller = by_caller
+            if self._roster is not None:
+                self.lane(0).stream.by_caller = by_caller
+        elif self.by_caller != by_caller:
+            raise ValueError("a stream is numbered by the client (submit, submit_many) or by the caller (submit_batch)")

@@ -1,0 +1,97 @@
+"""Waiting for more: one read that waits for each bucket at which somebody is at the end, however many they are.
+
+Whoever waits gives the place up to which it has read each bucket, and is told which of them to look at again. That
+costs the participants one read for each bucket of each client, and somebody who stops waiting leaves nothing behind
+there.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+
+from hansard.wire.request import Page
+
+from .errors import ReadError
+from .reading import Filter, Reader, Span
+
+WAIT_S: Final = 25.0
+"""For each read; then it is asked again."""
+TROUBLE_S: Final = 0.5
+"""Between two attempts when there is trouble."""
+NO_FILTER: Final = Filter()
+
+
+class Waiter:
+    """`woken` are the buckets that are to be looked at again."""
+
+    __slots__ = ("event", "woken")
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.woken: set[int] = set()
+
+    def wake(self, bucket: int) -> None:
+        self.woken.add(bucket)
+        self.event.set()
+
+
+class Tide:
+    def __init__(self, reader: Reader, timeout_s: float) -> None:
+        self._reader = reader
+        self._timeout_s = timeout_s
+        self._ends: dict[int, int] = {}
+        """How far each bucket goes, as far as it is known."""
+        self._waiting: dict[int, list[Waiter]] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    async def close(self) -> None:
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def risen(self, places: Mapping[int, int], timeout_s: float | None) -> frozenset[int]:
+        """Those of these buckets that may have more than up to these places; none when time is over."""
+        more = [bucket for bucket, place in places.items() if self._ends.get(bucket, 0) > place]
+        if more:
+            return frozenset(more)
+        waiter = Waiter()
+        for bucket, place in places.items():
+            self._ends[bucket] = place
+            self._waiting.setdefault(bucket, []).append(waiter)
+            if bucket not in self._tasks:
+                self._tasks[bucket] = asyncio.get_running_loop().create_task(self._watch(bucket))
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await waiter.event.wait()
+        finally:
+            for bucket in places:
+                self._waiting[bucket].remove(waiter)
+        return frozenset(waiter.woken)
+
+    def wake(self, bucket: int) -> None:
+        """It was split, and half of what is to come will be elsewhere."""
+        for waiter in self._waiting.get(bucket, ()):
+            waiter.wake(bucket)
+
+    async def _watch(self, bucket: int) -> None:
+        """As long as anybody waits."""
+        try:
+            while self._waiting[bucket]:
+                try:
+                    span = Span(self._ends[bucket], changes_max=1, wait_s=WAIT_S)
+                    page = await self._reader.read(bucket, span, NO_FILTER, self._timeout_s)
+                except ReadError:
+                    await asyncio.sleep(TROUBLE_S)
+                    continue
+                if not isinstance(page, Page):
+                    self.wake(bucket)  # it begins later by now: that is for them to find out
+                    await asyncio.sleep(TROUBLE_S)
+                elif page.end > self._ends[bucket]:
+                    self._ends[bucket] = page.end
+                    self.wake(bucket)
+        finally:
+            del self._tasks[bucket]
