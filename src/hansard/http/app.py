@@ -1,7 +1,8 @@
 """The application: who comes in, which operation it wants, what it is answered. POST /changes has its own way."""
 
+import asyncio
 import logging
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping
 from importlib.metadata import version
 from random import random
 from time import perf_counter
@@ -15,12 +16,13 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from . import forms
-from .access import SUBMIT, Doorman, Guest, allowed
+from .access import NOBODY, SUBMIT, Doorman, Guest, allowed
 from .arrow import MEDIA_TYPE as ARROW
 from .changes import Changes, Receive, Scope, Send
 from .cluster import Views
 from .connections import Connections
 from .content import JSON, LINES, LINES_TOO
+from .following import Following
 from .house import House
 from .intake import Gone, Intake
 from .metrics import Metrics
@@ -30,8 +32,10 @@ from .orders import Desk
 from .page import HEADERS as PAGE_HEADERS
 from .page import rendered
 from .problem import MEDIA_TYPE, Refusal
-from .rates import Rates
+from .reading import Reading
+from .source import Source
 from .submitting import Submitter
+from .tokens import Tokens
 
 log = logging.getLogger(__name__)
 
@@ -89,23 +93,27 @@ def submission() -> Operation:
 
 
 class App:
-    def __init__(self, house: House, doorman: Doorman, rates: Rates, more: Sequence[Operation] = ()) -> None:
+    def __init__(self, house: House, doorman: Doorman, source: Source) -> None:
         self._house = house
         self._doorman = doorman
         self.metrics = Metrics(house)
         self.intake = Intake()
-        self._rates = rates
         submitter = Submitter(house, perf_counter)
-        self.changes = Changes(submitter, self._admit, self.intake, rates, self.metrics)
+        self.changes = Changes(submitter, self._admit, self.intake, self.metrics)
+        self._source = source
+        self.reading = Reading(house, source)
+        self.following = Following(self.reading, self.metrics)
         views, desk = Views(house, self.metrics), Desk(house)
         self.operations = [
             submission(),
-            *more,
+            *self.following.operations(),  # its path would be taken for an id
+            *self.reading.operations(),
             *Connections(house).operations(),
             *views.operations(),
             *desk.operations(),
             *desk.disk_operations(),
             *desk.hold_operations(),
+            *Tokens(house).operations(),
             *self._papers(),
         ]
         self._router = Starlette(
@@ -118,9 +126,11 @@ class App:
 
     def stop(self) -> None:
         """The participant is about to stop: who waits for news waits elsewhere."""
+        self.following.stop()
 
     async def close(self) -> None:
         self.changes.close()
+        await self._source.close()
 
     def _papers(self) -> list[Operation]:
         return [
@@ -157,7 +167,7 @@ class App:
                 self._count("submit", status, begun)
             else:
                 await self._router(scope, receive, said)
-        except (Gone, ClientDisconnect):
+        except (Gone, ClientDisconnect, Deaf):
             pass
         except Exception:
             log.exception("a request could not be answered")
@@ -176,7 +186,7 @@ class App:
         token = presented[len(BEARER) :].strip() if presented[: len(BEARER)].lower() == BEARER else b""
         if presented and not token:
             raise Refusal("no-token", "the Authorization header has no bearer token")
-        return self._doorman(token.decode("latin-1"), scope.get("hansard.certificate", ""))
+        return self._doorman(token.decode("latin-1"), scope.get("hansard.certificate"))
 
     def _route(self, operation: Operation) -> Route:
         async def endpoint(request: Request) -> Response:
@@ -195,7 +205,7 @@ class App:
         if operation.scope:
             guest = self._admit(headers, request.scope)
             allowed(guest, operation.scope, whole=operation.whole)
-            self._rates.spend(guest.id, guest.rates, {"changes": 0, "bytes": 0})
+            guest.check_rate()
         else:
             guest = self._visitor(headers)
         query = understood(request.scope["query_string"], operation.query)
@@ -216,7 +226,7 @@ class App:
         expected = headers.get(b"hansard-cluster")
         if expected is not None and expected.decode("latin-1") != self._house.cluster:
             raise Refusal("wrong-cluster", "the Hansard-Cluster header names another cluster than this one")
-        return Guest(scopes=())
+        return NOBODY
 
     # What else.
 
@@ -239,6 +249,14 @@ class App:
         return [*found, "POST"] if scope["path"] == "/changes" else found
 
 
+TAKE_S_MAX: Final = 30.0
+"""Who takes nothing of its answer for so long is gone, or might as well be."""
+
+
+class Deaf(Exception):
+    """Nobody takes the answer."""
+
+
 class Said:
     """Whether an answer was begun: then no other one can be given."""
 
@@ -250,7 +268,11 @@ class Said:
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
         self.begun = True
-        await self._send(message)
+        try:
+            async with asyncio.timeout(TAKE_S_MAX):
+                await self._send(message)
+        except TimeoutError as error:
+            raise Deaf from error
 
 
 def headers_of(refusal: Refusal) -> dict[str, str]:

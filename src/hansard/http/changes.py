@@ -13,13 +13,12 @@ import msgspec
 from hansard.batch import BatchError, LimitExceeded
 from hansard.phaser import outcome as phaser
 
-from .access import SUBMIT, Guest, allowed, check_tags
+from .access import SUBMIT, Guest, allowed
 from .content import Rows, rows_of
 from .forms import Accepted, Receipt, Receipts
 from .intake import Intake
 from .metrics import Metrics
 from .problem import Outcome, Refusal
-from .rates import Rates
 from .submitting import ANY, Fate, Stream, Submitter
 
 Scope = MutableMapping[str, Any]
@@ -51,13 +50,11 @@ class Changes:
         submitter: Submitter,
         admit: Callable[[dict[bytes, bytes], Scope], Guest],
         intake: Intake,
-        rates: Rates,
         metrics: Metrics,
     ) -> None:
         self._submitter = submitter
         self._admit = admit
         self._intake = intake
-        self._rates = rates
         self._metrics = metrics
         self._threads = ThreadPoolExecutor(1, "hansard-bodies")
 
@@ -75,9 +72,10 @@ class Changes:
         async with self._intake.body(receive, headers) as body:
             media_type = headers.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
             rows = await self._rows(body, media_type)
-            check_tags(guest, rows.tags)
+            guest.check_tags(rows.tags)
             stream = stream_of(headers, guest, len(rows.values))
-            self._rates.spend(guest.id, guest.rates, {"changes": len(rows.values), "bytes": len(body)})
+            guest.check_rate()
+            guest.used(len(rows.values), len(body))
             read = perf_counter()
             self._metrics.stages.labels("read").observe(read - begun)
             if not waits:

@@ -45,7 +45,7 @@ class Connections:
         if broken and not name:
             raise Refusal("bad-request", "`broken` goes with a name: without one every connection is a new one")
         # Names are the whole cluster's. A limited token has a corner of its own, where nobody else can name anything.
-        asked = f"{call.guest.id}/{name}" if name and call.guest.limited else name
+        asked = call.guest.named(name)
         if len(asked.encode()) > NAME_BYTES_MAX:
             raise Refusal("bad-request", f"the name is longer than {NAME_BYTES_MAX} bytes")
         if not self._house.is_ready:

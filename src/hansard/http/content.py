@@ -128,7 +128,8 @@ def shown(data: bytes | None) -> str | Base64 | None:
 def shown_value(data: bytes | None) -> msgspec.Raw:
     """A value: an object or array as such, unless it would be taken for something else on the way back."""
     if data is not None and data.startswith(_OBJECT) and _is_json(data):
-        return msgspec.Raw(data)
+        # A line is a line, in JSON lines and in events.
+        return msgspec.Raw(data if b"\n" not in data and b"\r" not in data else msgspec.json.format(data, indent=-1))
     return msgspec.Raw(msgspec.json.encode(shown(data)))
 
 

@@ -15,6 +15,7 @@ Tag = Annotated[str, Meta(min_length=1, max_length=256, extra_json_schema={"form
 Count = Annotated[int, Meta(ge=0)]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Seconds = Annotated[float, Meta(ge=0)]
+TokenName = Annotated[str, Meta(min_length=1, max_length=63, pattern="^[A-Za-z0-9._-]+$")]
 Name = Annotated[str, Meta(min_length=1, max_length=200, extra_json_schema={"format": "name"})]
 
 
@@ -288,6 +289,47 @@ class NewHold(Closed, frozen=True, kw_only=True):
 class Held(Closed, frozen=True, kw_only=True):
     name: str
     expires_us: int
+
+
+class Rates(Closed, frozen=True, kw_only=True):
+    """At each participant; 0 is no limit."""
+
+    changes_per_s: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
+    bytes_per_s: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
+
+
+class NewToken(Closed, frozen=True, kw_only=True):
+    """Limited to tags if it has any, or prefixes of them."""
+
+    name: TokenName
+    scopes: Annotated[list[Literal["submit", "read", "admin"]], Meta(min_length=1, max_length=3)]
+    tags: Annotated[list[Tag], Meta(max_length=64)] = field(default_factory=list)
+    prefixes: Annotated[list[Tag], Meta(max_length=64)] = field(default_factory=list)
+    expires_s: Annotated[float, Meta(gt=0, le=300_000_000)] | None = None
+    rates: Rates = Rates()
+
+
+class Granted(Closed, frozen=True, kw_only=True):
+    name: str
+    token: str
+    """It is told this once."""
+    expires_us: int | None
+
+
+class Token(Closed, frozen=True, kw_only=True):
+    name: str
+    id: str
+    scopes: list[str]
+    tags: list[str]
+    prefixes: list[str]
+    rates: Rates
+    granted_us: int
+    expires_us: int | None
+
+
+class Tokens(Closed, frozen=True, kw_only=True):
+    open: bool
+    tokens: list[Token]
 
 
 class Nothing(Closed, frozen=True, kw_only=True):

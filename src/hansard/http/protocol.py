@@ -35,12 +35,13 @@ class Protocol(HttpToolsProtocol):
         self.message_s: float | None = None
         """Since when a message is coming in, and has not ended."""
         self._head_bytes = 0
-        self._certificate = ""
+        self._certificate: Any = None
+        """What the other side has shown, and our authority confirms."""
         self._refusal: Refusal | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._certificate = common_name(transport.get_extra_info("peercert"))
+        self._certificate = transport.get_extra_info("peercert")
         self.head_s = self.loop.time()
 
     def data_received(self, data: bytes) -> None:
@@ -101,9 +102,3 @@ class Protocol(HttpToolsProtocol):
 
 def too_large() -> Refusal:
     return Refusal("headers-too-large", f"a request has up to {HEADERS_MAX} headers, of {HEAD_BYTES_MAX} bytes in all")
-
-
-def common_name(certificate: Any) -> str:
-    """Of whoever shows one that our authority has confirmed; empty if nobody does."""
-    pairs = [pair for each in (certificate or {}).get("subject", ()) for pair in each]
-    return next((value for name, value in pairs if name == "commonName"), "")

@@ -26,8 +26,6 @@ SHORTAGE_S: Final = 0.2
 KEEP_ALIVE_S: Final = 75
 END_S: Final = 2.0
 """Who is still being answered when the participant stops has so long."""
-TAKE_S_MAX: Final = 30.0
-"""Who takes nothing of its answer for so long is gone, or might as well be."""
 
 
 class Service:

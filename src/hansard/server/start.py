@@ -27,7 +27,7 @@ from hansard.storage.disk import RealDisk
 from hansard.storage.errors import StorageError
 
 from .access import Access
-from .address import written
+from .address import is_everywhere, written
 from .admin import Admin
 from .errors import BadDirectory
 from .founding import Founding
@@ -177,7 +177,8 @@ class Process:
         reception = Reception(plan.node, shell.happen, shell.submitted, now_us, where, pages, admin, access)
         port = Port(core, shell, reception, self._certificates)
         shell.start(core, vault, peers, reception)
-        web = Web(doors, core, shell, reception, admin, self._certificates)
+        local = written(plan.listen) if not is_everywhere(plan.listen[0]) else plan.address
+        web = Web(doors, local, core, shell, reception, admin, access, self._certificates)
         keeper = Keeper(core, vault, shell.happen, plan.retention_s)
         watching: list[asyncio.Task[None]] = []
         try:
