@@ -59,9 +59,9 @@ class Visitor:
         assert isinstance(connected, wire.Connected) and connected.connection
         return connected.connection
 
-    async def ask_number(self, name: str = "", broken: int = 0) -> Any:
+    async def ask_number(self, name: str = "", broken: int = 0, wait_us: int = WAIT_US) -> Any:
         id = next(self._ids)
-        return await self._exchange(id, wire.Connect(id, WAIT_US, name, broken))
+        return await self._exchange(id, wire.Connect(id, wait_us, name, broken))
 
     async def read(
         self,

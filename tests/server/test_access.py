@@ -347,20 +347,26 @@ def test_secrets_are_on_nobodys_disk(tmp_path: Path) -> None:
     assert not any(text[16:].encode() in content for text in texts for content in contents)
 
 
-def test_as_long_as_nobody_knows_who_may_come_in_everybody_waits(tmp_path: Path) -> None:
+def test_as_long_as_nobody_knows_who_may_come_in_everybody_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It joins a cluster that is not there: it may be open or not."""
 
     async def test() -> None:
+        monkeypatch.setattr("hansard.server.reception.QUESTION_US_MAX", 500_000)
         here, nowhere = free_addresses(2)
         process = Process(Plan(directory=tmp_path / "b", node="b", listen=here, join=(f"{nowhere[0]}:{nowhere[1]}",)))
         task = asyncio.create_task(process.serve())
         while process.access is None:  # noqa: ASYNC110 (its port is open in the same moment)
             await asyncio.sleep(0.01)
-        async with await Visitor.dial(here) as visitor:
+        async with await Visitor.dial(here) as visitor, await Visitor.dial(here) as other:
             assert (await visitor.ask(ask="status"))["node"] == "b", "what is the matter with it may be asked"
-            assert is_refused(await visitor.exchange({"ask": "buckets"}))
-            assert is_refused(await visitor.exchange({"ask": "tokens"}))
+            assert (await visitor.ask(ask="table"))["buckets"] == []
+            assert "this is no question" in (await visitor.exchange({"ask": "nonsense"})).reason
+            asked = asyncio.create_task(other.exchange({"ask": "tokens"}))
             assert isinstance(await visitor.submit(0, change("x"), 1, wait_us=50_000), submission.Expired)
+            assert (await visitor.ask_number(wait_us=50_000)).connection == 0
+            assert "does not know who may ask that" in (await asked).reason
         process._ended(None)
         await task
 

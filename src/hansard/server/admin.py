@@ -107,14 +107,22 @@ class Admin:
     def ask(self, question: bytes, told: Told, refused: Refused, grant: Grant = EVERYTHING) -> None:
         """Whoever has not looked itself at who asks hands over what that one may do."""
         try:
-            asked = msgspec.json.decode(question, type=Question)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            asked = understood(question)
+        except ValueError as error:
             refused(f"this is no question: {error}")
             return
         if not may_ask(grant, asked):
             refused(NOT_ALLOWED)
             return
         self._answer(asked, told, refused)
+
+    @staticmethod
+    def is_for_all(question: bytes) -> bool:
+        """Whether everybody may ask it, even if nobody knows yet who may do what."""
+        try:
+            return may_ask(NOTHING_YET, understood(question))
+        except ValueError:
+            return True  # and is told what is wrong with it
 
     def _give(self, order: Order, settled: Settled) -> None:
         self._number += 1
@@ -203,6 +211,15 @@ class Admin:
             "marked_down": self.marked_down,
             **self._extra(),
         }
+
+
+def understood(question: bytes) -> Question:
+    """Raises ValueError where it is none."""
+    try:
+        asked: Question = msgspec.json.decode(question, type=Question)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+    return asked
 
 
 def may_ask(grant: Grant, asked: Question) -> bool:

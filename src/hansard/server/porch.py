@@ -3,7 +3,7 @@ hear that from the others. They wait no longer than whoever asked."""
 
 from collections import deque
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from hansard.wire import request as wire
 from hansard.wire import submission
 
+UNKNOWN: Final = "this participant does not take part yet, and does not know who may ask that: ask again"
 Who = TypeVar("Who", bound=Hashable)
 
 
@@ -37,8 +38,10 @@ class Porch(Generic[Who]):
         waiting, self._waiting = self._waiting, {}
         for who, requests in waiting.items():
             for early in requests:
-                assert not isinstance(early.request, wire.Ask)
-                go_on(who, replace(early.request, wait_us=max(0, early.deadline_us - now_us)))
+                request = early.request
+                if not isinstance(request, wire.Ask):
+                    request = replace(request, wait_us=max(0, early.deadline_us - now_us))
+                go_on(who, request)
 
     def overdue(self, now_us: int, told: Callable[[Who, wire.Answer], None]) -> None:
         for who, requests in list(self._waiting.items()):
@@ -52,6 +55,8 @@ class Porch(Generic[Who]):
 
 
 def _expired(request: wire.Request) -> wire.Answer:
+    if isinstance(request, wire.Ask):
+        return wire.Refused(request.id, UNKNOWN)
     if isinstance(request, wire.Connect):
         return wire.Connected(request.id, 0)
     return submission.Expired(request.id)

@@ -54,6 +54,8 @@ class Desk(Protocol):
         self, question: bytes, told: Callable[[bytes], None], refused: Callable[[str], None], grant: Grant
     ) -> None: ...
 
+    def is_for_all(self, question: bytes) -> bool: ...
+
     def answered(self, answer: AnswerCommand) -> None: ...
 
     def held(self, answer: AnswerHold) -> None: ...
@@ -208,6 +210,8 @@ class Reception:
             ask, grant = visit.questions.popleft(), visit.badge.grant
             if grant is None:
                 self._say_now(asker, wire.Refused(ask.id, NOT_ALLOWED))
+            elif not self._access.known and not self._desk.is_for_all(ask.question):
+                self._porch.enter(asker, ask, self._deadline_us(QUESTION_US_MAX))
             else:
                 self._desk.ask(
                     ask.question,
@@ -314,7 +318,7 @@ class Reception:
 
     def _look_at_porch(self) -> None:
         if self._access.known:
-            self._porch.empty(self._now_us(), self._take)
+            self._porch.empty(self._now_us(), self._ask)
         else:
             self._porch.overdue(self._now_us(), self._say)
 
@@ -366,5 +370,7 @@ class Reception:
         self._look_whether_finished()
 
 
+QUESTION_US_MAX: Final = 10_000_000
+"""So long a question waits until it is known who may ask it."""
 READ_US_MIN: Final = 5_000_000
 """A read that does not wait for anything new still waits for the leader's word."""
