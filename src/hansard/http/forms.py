@@ -233,6 +233,12 @@ class Resume(Closed, frozen=True, kw_only=True, tag="resume"):
     pass
 
 
+class Guard(Closed, frozen=True, kw_only=True, tag="guard"):
+    """Whether tokens are needed from now on."""
+
+    open: bool
+
+
 Limit = Annotated[int, Meta(ge=0, le=1 << 62)]
 
 
@@ -255,7 +261,7 @@ class Configure(Changed, frozen=True, kw_only=True, tag="configure"):
 class NewOrder(Closed, frozen=True, kw_only=True):
     id: Name | None = None
     """The same id again gives no second order, and tells what became of the first."""
-    wish: Drain | Undrain | Move | Release | Double | Pause | Resume | Configure
+    wish: Drain | Undrain | Move | Release | Double | Pause | Resume | Configure | Guard
 
 
 class Order(Closed, frozen=True, kw_only=True):

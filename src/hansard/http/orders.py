@@ -26,7 +26,7 @@ class Desk:
                 "order",
                 "POST",
                 "/orders",
-                "Drain, undrain, move, release, double, pause, resume or configure.",
+                "Drain, undrain, move, release, double, pause, resume, configure or guard.",
                 self.order,
                 scope=ADMIN,
                 bodies={JSON: forms.NewOrder},
