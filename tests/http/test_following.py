@@ -21,8 +21,8 @@ def test_whoever_comes_back_goes_on_after_the_last_event_it_saw(town: Town, call
     tag = f"resume-{token_hex(6)}"
     caller.post("/changes", [{"key": f"k{number}", "tags": [tag]} for number in range(30)])
     everything = caller.get(f"/changes?tag={tag}").json["changes"]
-    path, seen = f"/changes/stream?since=0&tag={tag}", []
-    last = ""
+    path, last = f"/changes/stream?since=0&tag={tag}", ""
+    seen: list[str] = []
     while len(seen) < 30:
         headers = {"Last-Event-ID": last} if last else {}
         with Listener(town.address("c"), path, headers) as listener:

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from time import monotonic, sleep
+from threading import Event
+from time import monotonic
 from typing import Any, Self
 
 from tests.cluster.company import Company
@@ -67,4 +68,4 @@ def until(condition: Callable[[], bool], otherwise: str, seconds: float = PATIEN
     deadline = monotonic() + seconds
     while not condition():
         assert monotonic() < deadline, otherwise
-        sleep(0.02)
+        Event().wait(0.02)

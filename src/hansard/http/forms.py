@@ -91,7 +91,7 @@ class Place(Closed, frozen=True, kw_only=True):
 
 class NewConnection(Closed, frozen=True, kw_only=True):
     name: Name | None = None
-    broken: str | None = None
+    broken: Annotated[str, Meta(extra_json_schema={"format": "connection"})] | None = None
     """The connection that this name had, if the cluster says that its stream is broken."""
 
 

@@ -16,7 +16,7 @@ CLUSTER: Final = {
     "description": "The cluster's id, if it is known: another cluster refuses the request.",
     "schema": {"type": "string", "format": "cluster"},
 }
-ALWAYS: Final = ("bad-request", "wrong-cluster", "too-large", "too-slow", "failed", "busy")
+ALWAYS: Final = ("bad-request", "wrong-cluster", "too-large", "too-slow", "headers-too-large", "failed", "busy")
 """What every operation may answer."""
 
 

@@ -12,8 +12,8 @@ from uvicorn.server import ServerState
 
 from .problem import MEDIA_TYPE, Refusal
 
-HEAD_BYTES_MAX: Final = 32 << 10
-"""Of the request's line and headers together."""
+HEAD_BYTES_MAX: Final = 128 << 10
+"""Of the request's line and headers together: the bookmark of a large cluster is long."""
 HEADERS_MAX: Final = 100
 HEAD_S_MAX: Final = 10.0
 """From the first byte, or from the connection, to the end of the headers."""

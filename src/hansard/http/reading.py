@@ -25,12 +25,13 @@ from .problem import Refusal
 from .source import NotKept, Query, Source
 from .table import home_of
 
-PROBLEMS: Final = ("wrong-log", "gone", "not-reachable", "not-ready")
+PROBLEMS: Final = ("not-found", "wrong-log", "gone", "not-reachable", "not-ready")
 LIMIT_MAX: Final = 10_000
 BLOCK_S_MAX: Final = 60.0
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 PlaceText = Annotated[str, Meta(min_length=1, max_length=100_000, extra_json_schema={"format": "place"})]
+TimeText = Annotated[str, Meta(min_length=1, max_length=40, extra_json_schema={"format": "time-or-epoch"})]
 
 
 class Filter(forms.Closed, frozen=True, kw_only=True):
@@ -39,7 +40,7 @@ class Filter(forms.Closed, frozen=True, kw_only=True):
     since: PlaceText | None = None
     tag: list[forms.Tag] = field(default_factory=list)
     match: Literal["any", "all"] = "any"
-    key: Annotated[str, Meta(max_length=32_768)] | None = None
+    key: Annotated[str, Meta(max_length=8192)] | None = None
     bucket: Annotated[int, Meta(ge=0, lt=4096)] | None = None
 
 
@@ -53,7 +54,7 @@ class Wanted(Filter, frozen=True, kw_only=True):
 
 
 class At(forms.Closed, frozen=True, kw_only=True):
-    at: PlaceText | None = None
+    at: TimeText | None = None
 
 
 class Reading:
@@ -85,7 +86,7 @@ class Reading:
                 whole=False,
                 path_schemas={"id": {"type": "string", "minLength": 1, "format": "id"}},
                 answers={200: {JSON: forms.Change}},
-                problems=(*PROBLEMS, "not-found"),
+                problems=PROBLEMS,
             ),
             Operation(
                 "bookmark",
