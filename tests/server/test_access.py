@@ -360,7 +360,8 @@ def test_as_long_as_nobody_knows_who_may_come_in_everybody_waits(
         while process.access is None:  # noqa: ASYNC110 (its port is open in the same moment)
             await asyncio.sleep(0.01)
         async with await Visitor.dial(here) as visitor, await Visitor.dial(here) as other:
-            assert (await visitor.ask(ask="status"))["node"] == "b", "what is the matter with it may be asked"
+            status = await visitor.ask(ask="status")
+            assert (status["node"], status["open"]) == ("b", None), "what is the matter with it may be asked"
             assert (await visitor.ask(ask="table"))["buckets"] == []
             assert "this is no question" in (await visitor.exchange({"ask": "nonsense"})).reason
             asked = asyncio.create_task(other.exchange({"ask": "tokens"}))

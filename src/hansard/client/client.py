@@ -18,7 +18,7 @@ from hansard.wire.request import Table, Tabled
 from .atlas import Atlas
 from .change import Value, checked, encoded, key_bytes
 from .correspondence import GRACE_S, Correspondence
-from .errors import NotReachable, ReadError
+from .errors import InvalidSubmission, NotReachable, NotReadable, ReadError, Refused
 from .following import HOLD_S, Follow, Reading
 from .library import Library, Place, Wish
 from .link import HELLO
@@ -55,12 +55,14 @@ class AsyncClient:
         hello = replace(HELLO, token=token) if token else HELLO
         self._switchboards = [Switchboard(settings.timeout_s, hello, tls) for _ in range(2)]
         """For submissions, and for all else: who reads a large page does not hold up a receipt."""
-        self._addresses = tuple(addresses)
+        self._token = token
         self._submitter: Submitter | None = None
         self._library: Library | None = None
         self._correspondence: Correspondence | None = None
         self._atlas = Atlas(addresses)
         self._name = ""
+        self._forbidden = ""
+        """Why it may not submit."""
         self._watching: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -112,8 +114,8 @@ class AsyncClient:
         self._correspondence = Correspondence(self._atlas, self._switchboards[1], self._backoff)
         try:
             table = await self._correspondence.table(settings.timeout_s, settings.timeout_s / 3)
-            number = await self._correspondence.connect(name, 0, max(0.1, deadline - loop.time()))
-        except ReadError as error:
+            number = await self._numbered(name, max(0.1, deadline - loop.time()))
+        except NotReadable as error:
             raise NotReachable(str(error)) from error
         self._atlas.begin(table)
         self._submitter = Submitter(
@@ -124,11 +126,20 @@ class AsyncClient:
             self._backoff,
             renew=None if name else self._new_number,
         )
-        self._submitter.may_resume = bool(name)
         self._submitter.halved = self._halved
         reader = Reader(self._atlas, self._correspondence, self._backoff, self._random)
         self._library = Library(self._atlas, self._correspondence, reader, self._refresh, settings.timeout_s)
+        self._library.guarded = bool(self._token)
         self._watching = loop.create_task(self._watch())
+
+    async def _numbered(self, name: str, timeout_s: float) -> int:
+        """A connection number; 0 for who may only read."""
+        assert self._correspondence is not None
+        try:
+            return await self._correspondence.connect(name, 0, timeout_s)
+        except Refused as error:
+            self._forbidden = error.reason
+            return 0
 
     async def _join_skeleton(self, connection: int) -> None:
         numbering = Numbering(connection)
@@ -157,7 +168,7 @@ class AsyncClient:
         if self._submitter is not None:
             await self._submitter.close()
         if self._library is not None:
-            await self._library.tide.close()
+            await self._library.close()
         for switchboard in self._switchboards:
             await switchboard.close()
 
@@ -188,7 +199,7 @@ class AsyncClient:
     def _halved(self, bucket: int) -> None:
         """A bucket was split."""
         if self._library is not None:
-            self._library.tide.wake(bucket)
+            self._library.wake(bucket)
 
     async def _new_number(self) -> int:
         assert self._correspondence is not None
@@ -202,7 +213,8 @@ class AsyncClient:
     @property
     def connection(self) -> int:
         """The number of its connection; another one after a stream had to be given up."""
-        return self._submits.connection
+        assert self._submitter is not None
+        return self._submitter.connection
 
     @property
     def buckets(self) -> int:
@@ -227,6 +239,8 @@ class AsyncClient:
     @property
     def _submits(self) -> Submitter:
         assert self._submitter is not None, "connect() makes a client"
+        if self._forbidden:
+            raise InvalidSubmission(self._forbidden)
         return self._submitter
 
     async def submit(self, key: Text | None = None, value: Value | None = None, tags: Sequence[str] = ()) -> Receipt:

@@ -65,9 +65,11 @@ class Correspondence:
     async def ask_anybody(
         self, request: Callable[[int], Request], kind: type[Wanted], what: str, timeout_s: float, attempt_s: float
     ) -> Wanted:
-        """One after the other, until one answers with what is wanted."""
+        """One after the other, until one answers with what is wanted, or all have refused it: some may not have heard
+        yet what makes it possible."""
         loop, backoff = asyncio.get_running_loop(), self._backoffs()
         deadline, problem = loop.time() + timeout_s, "nobody answered"
+        refused: set[str] = set()
         while (left_s := deadline - loop.time()) > 0:
             addresses = self._atlas.everybody()
             address = addresses[self._turn % len(addresses)]
@@ -79,9 +81,11 @@ class Correspondence:
             else:
                 if isinstance(answer, kind):
                     return answer
-                if isinstance(answer, Refused):
-                    raise errors.Refused(answer.reason)
                 problem = f"{address}: {type(answer).__name__}"
+                if isinstance(answer, Refused):
+                    refused.add(address)
+                    if refused.issuperset(addresses):
+                        raise errors.Refused(answer.reason)
             if self._turn % len(addresses) == 0:
                 await asyncio.sleep(min(backoff.next_s(), max(0.0, deadline - loop.time())))
         raise errors.NotReadable(what, problem)

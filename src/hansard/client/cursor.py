@@ -15,7 +15,7 @@ from hansard.wire.request import Gone, Page
 
 from . import errors
 from .page import Change
-from .reading import Filter, Reader, Span
+from .reading import Filter, Reader, Span, at_once
 from .shelf import Shelf
 
 CHANGES_MAX: Final = 10_000
@@ -43,7 +43,7 @@ class Cursor:
         timeout_s: float = 10.0,
     ) -> None:
         self._reader = reader
-        self._wanted = wanted
+        self.wanted = wanted
         self._bounds = bounds
         """Where each bucket stops: ascending, before this; descending, at this."""
         self._lenient = lenient
@@ -59,11 +59,6 @@ class Cursor:
             self._close(shelf)
 
     # Where it is.
-
-    @property
-    def since_us(self) -> int:
-        """The time from which on it reads; -1 if it is not by time."""
-        return self._wanted.since_us
 
     @property
     def bookmark(self) -> Bookmark:
@@ -150,17 +145,12 @@ class Cursor:
         """Fetch of all buckets of which little is left, at once."""
         few = self._chunk // LOW
         low = [shelf for shelf in self.shelves if not shelf.exhausted and len(shelf.fetched) <= few]
-        if len(low) == 1:
-            await self._fetch(low[0])
-            return
-        async with asyncio.TaskGroup() as group:
-            for shelf in low:
-                group.create_task(self._fetch(shelf))
+        await at_once([self._fetch(shelf) for shelf in low])
 
     async def _fetch(self, shelf: Shelf) -> None:
         while True:
             bucket = shelf.bucket
-            answer = await self._reader.read(bucket, self._span(shelf), self._wanted, self._timeout_s)
+            answer = await self._reader.read(bucket, self._span(shelf), self.wanted, self._timeout_s)
             if isinstance(answer, Gone):
                 await self._missed(shelf, answer)
             elif answer.level < shelf.level:
@@ -176,7 +166,10 @@ class Cursor:
             self.shelves += halves
             for half in halves:
                 self._close(half)
+        was_first = shelf.began is None
         shelf.take(page)
+        if was_first and self._lenient and not shelf.descending and self.wanted.since_us < 0:
+            shelf.at_start = True  # wherever that is: not all members drop the same at the same time
         self._close(shelf)
 
     def _bound(self, bucket: int) -> int | None:

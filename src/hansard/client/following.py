@@ -146,9 +146,7 @@ class Follow(Reading):
 
     async def _at_end(self, cursor: Cursor) -> bool:
         before = dict(cursor.places)
-        outdated = cursor.outdated
-        more = outdated or await self._library.tide.risen(before, None)
-        cursor.look_again(more)
+        cursor.look_again(await self._library.risen(cursor, None))
         self._ready.extend(await cursor.step(RUN))
         if not self._ready and cursor.places == before:  # who was asked does not know of it yet
             await asyncio.sleep(self._idle_s)

@@ -51,7 +51,28 @@ class Library:
         self._reader = reader
         self._refresh = refresh
         self._timeout_s = timeout_s
-        self.tide = Tide(reader, timeout_s)
+        self.guarded = False
+        """Whoever asks for everything may be refused."""
+        self._tides: dict[tuple[tuple[bytes, ...], bool], Tide] = {}
+
+    # Waiting.
+
+    async def risen(self, cursor: Cursor, timeout_s: float | None) -> frozenset[int]:
+        """Buckets in which there may be more for it than it has seen."""
+        if outdated := cursor.outdated:
+            return outdated
+        wanted = Filter(cursor.wanted.tags, cursor.wanted.every) if self.guarded else Filter()
+        tide = self._tides.setdefault((wanted.tags, wanted.every), Tide(self._reader, wanted, self._timeout_s))
+        return await tide.risen(cursor.places, timeout_s)
+
+    def wake(self, bucket: int) -> None:
+        """It was split."""
+        for tide in self._tides.values():
+            tide.wake(bucket)
+
+    async def close(self) -> None:
+        for tide in self._tides.values():
+            await tide.close()
 
     # Pages.
 
@@ -65,7 +86,7 @@ class Library:
         deadline = loop.time() + block_s
         while not changes and wish.order == "asc" and not cursor.is_closed and loop.time() < deadline:
             before = cursor.places
-            more = cursor.outdated or await self.tide.risen(before, deadline - loop.time())
+            more = await self.risen(cursor, deadline - loop.time())
             cursor.look_again(more)
             changes = await cursor.take(limit)
             if more and not changes and cursor.places == before:
@@ -78,7 +99,7 @@ class Library:
         since, since_us = await self._place(wish.since)
         until, until_us = await self._place(wish.until)
         if until is None and to_end:
-            until = await self.bookmark(None)
+            until = await self._end(Filter(wanted.tags, wanted.every))
         wanted = wanted._replace(since_us=since_us, until_us=until_us)
         start, bounds = (until, since) if wanted.descending else (since, until)
         buckets = None if wish.buckets is None else frozenset(wish.buckets)
@@ -124,16 +145,20 @@ class Library:
     # Places.
 
     async def bookmark(self, at: datetime | None) -> Bookmark:
-        log_id = self._atlas.log_id
-        if at is None:  # with everything that was acknowledged before
-            return await self._reader.since(log_id, TIME_US_MAX, self._timeout_s, linear=True)
-        return await self._reader.since(log_id, timestamp_of(at), self._timeout_s)
+        if at is None:
+            return await self._end(Filter())
+        return await self._reader.since(self._atlas.log_id, Filter(since_us=timestamp_of(at)), self._timeout_s)
+
+    async def _end(self, wanted: Filter) -> Bookmark:
+        """After everything that was acknowledged before."""
+        wanted = wanted._replace(since_us=TIME_US_MAX)
+        return await self._reader.since(self._atlas.log_id, wanted, self._timeout_s, linear=True)
 
     async def placed(self, cursor: Cursor) -> Bookmark:
         """Where a cursor that has read nothing begins, as offsets that are retained."""
-        bookmark, since_us = cursor.bookmark, cursor.since_us
+        bookmark, since_us = cursor.bookmark, cursor.wanted.since_us
         if since_us >= 0:
-            return await self._reader.since(self._atlas.log_id, since_us, self._timeout_s)
+            return await self._reader.since(self._atlas.log_id, Filter(since_us=since_us), self._timeout_s)
         if any(bookmark.offsets.values()):
             return bookmark
         return await self._reader.starts(self._atlas.log_id, self._timeout_s)

@@ -4,9 +4,9 @@ What is asked for is asked for again until there is an answer: reading changes n
 """
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from random import Random
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from hansard.batch import Text, tag_name
 from hansard.bookmark import Bookmark
@@ -57,6 +57,19 @@ class Span(NamedTuple):
     changes_max: int = 1_000
     wait_s: float = 0.0
     linear: bool = False
+
+
+async def at_once(work: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """All of it, and what the first one that failed has raised: the others are of no use then."""
+    if len(work) == 1:
+        await work[0]
+        return
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 class Reader:
@@ -117,15 +130,13 @@ class Reader:
 
     async def starts(self, log_id: str, timeout_s: float) -> Bookmark:
         """Where each bucket begins by now."""
-        return await self._places_of(log_id, Span(0, changes_max=0), 0, timeout_s)
+        return await self.since(log_id, Filter(since_us=0), timeout_s)
 
-    async def since(self, log_id: str, since_us: int, timeout_s: float, *, linear: bool = False) -> Bookmark:
-        """The first change of each bucket that is not before a time."""
-        return await self._places_of(log_id, Span(0, changes_max=0, linear=linear), since_us, timeout_s)
-
-    async def _places_of(self, log_id: str, span: Span, since_us: int, timeout_s: float) -> Bookmark:
+    async def since(self, log_id: str, wanted: Filter, timeout_s: float, *, linear: bool = False) -> Bookmark:
+        """The first change of each bucket that is not before a time. What else is wanted is said for those who may not
+        ask for everything."""
+        span = Span(0, changes_max=0, linear=linear)
         offsets: dict[int, int] = {}
-        wanted = Filter(since_us=since_us)
 
         async def look(bucket: int, level: int) -> None:
             page = await self.read(bucket, span, wanted, timeout_s)
@@ -136,9 +147,7 @@ class Reader:
                     if half != bucket:
                         await look(half, least)
 
-        async with asyncio.TaskGroup() as group:
-            for bucket in self.atlas.buckets:
-                group.create_task(look(bucket, self.atlas.level(bucket)))
+        await at_once([look(bucket, self.atlas.level(bucket)) for bucket in self.atlas.buckets])
         return Bookmark(log_id, offsets)
 
     def leave(self, bucket: int) -> None:

@@ -72,8 +72,8 @@ class Stream:
         self.level = level
         """Batches are cut for it: all keys are the bucket's where there are so many."""
         self.connection = numbering.connection
-        self.may_resume = False
-        """Somebody may have used these numbers before us, for the same changes."""
+        self.is_granted = False
+        """The cluster gave the number, so nobody else has it: what is there was passed on twice, or is a name's."""
         self.split: Callable[[int], None] | None = None
         """Told that the bucket has another level by now; None where nobody can do anything about that."""
         self.ended: NotStored | None = None
@@ -235,7 +235,7 @@ class Stream:
 
     def _is_strange(self, submission: Submission) -> bool:
         """The bucket has something under our numbers though no attempt of ours can have stored it."""
-        return not (submission.doubt or self.by_caller or self.may_resume)
+        return not (submission.doubt or self.by_caller or self.is_granted)
 
     def _misplaced(self, sent_id: int, level: int) -> None:
         if self.split is None or self.ended is not None:

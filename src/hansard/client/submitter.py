@@ -63,8 +63,6 @@ class Submitter:
         self._former: list[Lane] = []
         """Of streams that have ended, as long as they have something in flight."""
         self._renewing: asyncio.Task[None] | None = None
-        self.may_resume = False
-        """The connection is a name's, and its series may have been used before."""
         self.by_caller: bool | None = None
         """Whether the caller gives the numbers; None until the first submission."""
         self.halved: Callable[[int], None] = lambda _: None
@@ -96,8 +94,8 @@ class Submitter:
     def _made(self, bucket: int, numbering: Numbering) -> Lane:
         level = self._atlas.level(bucket)
         stream = Stream(bucket, numbering, self._settings, self._gate.leave, self._tally, level)
-        stream.may_resume = self.may_resume
         if self._roster is None:
+            stream.is_granted = True
             stream.split = lambda to: self.split(bucket, to)
         way = self._roster or Way(bucket, self._atlas, self._backoffs())
         courier = Courier(stream, way, self._backoffs(), self._switchboard, self._settings)

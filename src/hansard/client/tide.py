@@ -19,7 +19,6 @@ WAIT_S: Final = 25.0
 """For each read; then it is asked again."""
 TROUBLE_S: Final = 0.5
 """Between two attempts when there is trouble."""
-NO_FILTER: Final = Filter()
 
 
 class Waiter:
@@ -37,8 +36,11 @@ class Waiter:
 
 
 class Tide:
-    def __init__(self, reader: Reader, timeout_s: float) -> None:
+    """`wanted`: what is of no interest may go by unnoticed."""
+
+    def __init__(self, reader: Reader, wanted: Filter, timeout_s: float) -> None:
         self._reader = reader
+        self._wanted = wanted
         self._timeout_s = timeout_s
         self._ends: dict[int, int] = {}
         """How far each bucket goes, as far as it is known."""
@@ -83,7 +85,7 @@ class Tide:
             while self._waiting[bucket]:
                 try:
                     span = Span(self._ends[bucket], changes_max=1, wait_s=WAIT_S)
-                    page = await self._reader.read(bucket, span, NO_FILTER, self._timeout_s)
+                    page = await self._reader.read(bucket, span, self._wanted, self._timeout_s)
                 except ReadError:
                     await asyncio.sleep(TROUBLE_S)
                     continue

@@ -187,7 +187,7 @@ class Admin:
             "incarnation": core.here.member.incarnation if core.here.member is not None else None,
             "cluster": consensus.cluster.id,
             "log": distributor.log,
-            "open": not distributor.tokens.guarded,
+            "open": not distributor.tokens.guarded if distributor.buckets or distributor.founding else None,
             "version": distributor.version,
             "atomic": {
                 "role": consensus.role,

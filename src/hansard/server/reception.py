@@ -38,7 +38,7 @@ from .grant import NOT_ALLOWED, Grant
 from .inside import Inside
 from .lounge import Lounge
 from .pages import Pages, begins_at_once
-from .porch import Porch
+from .porch import Porch, expired
 from .tables import Tables
 from .usher import Usher
 from .visit import Asked, Visit
@@ -154,7 +154,11 @@ class Reception:
             self._take(asker, request)
         else:
             patience_us = READ_US_MIN if isinstance(request, wire.Read) else 0
-            self._porch.enter(asker, request, self._deadline_us(max(request.wait_us, patience_us)))
+            self._let_wait(asker, request, max(request.wait_us, patience_us))
+
+    def _let_wait(self, asker: Asker, request: wire.Request, wait_us: int) -> None:
+        if not self._porch.enter(asker, request, self._deadline_us(wait_us)):
+            self._say(asker, expired(request))
 
     def _take(self, asker: Asker, request: wire.Request) -> None:
         judged = self._usher.judge(self._visits[asker].badge, request)
@@ -211,7 +215,7 @@ class Reception:
             if grant is None:
                 self._say_now(asker, wire.Refused(ask.id, NOT_ALLOWED))
             elif not self._access.known and not self._desk.is_for_all(ask.question):
-                self._porch.enter(asker, ask, self._deadline_us(QUESTION_US_MAX))
+                self._let_wait(asker, ask, QUESTION_US_MAX)
             else:
                 self._desk.ask(
                     ask.question,
@@ -304,12 +308,12 @@ class Reception:
             del self._visits[asked.asker].waiting[number]
             assert asked.read is not None
             self._say(asked.asker, self._pages.empty(asked.id, asked.read))
+        self._tables.look(core, self._now_us())
         if self._porch:
             self._look_at_porch()
         if self._edition is not self._access.edition:
             self._edition = self._access.edition
             self._look_who_may_wait()
-        self._tables.look(core, self._now_us())
         if core.distributor.version != self._version:
             self._version = core.distributor.version
             for number, asked in self._lounge.moved(lambda bucket: bucket in core.copies.running):

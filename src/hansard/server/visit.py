@@ -1,4 +1,4 @@
-"""What a client has open at the reception (reception.py)."""
+"""What a client has open here besides what the core knows, and what it may do."""
 
 from collections import deque
 
@@ -25,8 +25,6 @@ class Asked(Struct, frozen=True, gc=False):
 
 
 class Visit:
-    """What a client has open here besides what the core knows."""
-
     __slots__ = ("badge", "later", "pages", "questions", "waiting")
 
     def __init__(self, badge: Badge) -> None:

@@ -1,0 +1,105 @@
+"""A reader sees every change once, and those of each key in their order, whatever becomes of buckets and members."""
+
+import asyncio
+
+import pytest
+
+from hansard.bookmark import Bookmark
+from hansard.client import Change, Follow, Reading
+from hansard.client.library import Wish
+from tests.client.archive import LOG, Archive, check, live
+from tests.client.fake import run
+
+STEPS = 60
+
+
+@pytest.mark.parametrize("ten", range(3))
+def test_a_follower_that_resumes_from_bookmarks_misses_nothing_and_repeats_nothing(ten: int) -> None:
+    async def follow(seed: int) -> None:
+        archive = Archive(seed)
+        library = archive.library()
+        seen: list[Change] = []
+        over = asyncio.Event()
+        living = asyncio.create_task(live(archive, STEPS, over.set))
+        bookmark: Bookmark | str | None = None
+        while not over.is_set() or len(seen) < sum(archive.counts.values()):
+            following = Follow(library, Wish(since=bookmark), 10.0)
+            for _ in range(archive.random.randint(1, 40)):
+                if over.is_set() and len(seen) >= sum(archive.counts.values()):
+                    break
+                try:
+                    async with asyncio.timeout(0.05):
+                        seen.append(await anext(following))
+                except TimeoutError:
+                    break
+            await following.begin()
+            bookmark = archive.random.choice((following.bookmark, str(following.bookmark)))
+        await living
+        await library.close()
+        check(archive, seen)
+
+    for seed in range(10 * ten, 10 * ten + 10):
+        run(follow(seed))
+
+
+@pytest.mark.parametrize("ten", range(2))
+def test_pages_of_any_size_in_either_order_are_the_same_log(ten: int) -> None:
+    async def read(seed: int) -> None:
+        archive = Archive(seed)
+        library = archive.library()
+        await live(archive, STEPS, lambda: None)
+        archive.behind = 0.0
+        everything = (await library.page(Wish(), 10_000, 0)).changes
+        check(archive, everything)
+        backwards = (await library.page(Wish(order="desc"), 10_000, 0)).changes
+        assert [(change.key, change.value) for change in sorted(backwards)] == [
+            (change.key, change.value) for change in everything
+        ]
+        for limit in (1, 3, 50):
+            found: list[Change] = []
+            place: Bookmark | None = None
+            while True:
+                page = await library.page(Wish(since=place), limit, 0)
+                found += page.changes
+                place = page.bookmark
+                assert len(page.changes) <= limit
+                if page.at_end:
+                    break
+            assert found == everything
+        await library.close()
+
+    for seed in range(100 + 10 * ten, 110 + 10 * ten):
+        run(read(seed))
+
+
+def test_reading_to_the_end_ends_with_all_that_was_there_when_it_began() -> None:
+    async def read(seed: int) -> None:
+        archive = Archive(seed)
+        library = archive.library()
+        await live(archive, STEPS, lambda: None)
+        count = sum(archive.counts.values())
+        reading = Reading(library, Wish(), 10.0)
+        await reading.begin()
+        archive.append(20)
+        seen = [change async for change in reading]
+        assert len(seen) == count
+        seen += [change async for change in Reading(library, Wish(since=reading.bookmark), 10.0)]
+        check(archive, seen)
+
+    for seed in range(300, 320):
+        run(read(seed))
+
+
+def test_the_archives_see_what_they_are_there_for() -> None:
+    async def look() -> None:
+        archives = [Archive(seed) for seed in range(20)]
+        for archive in archives:
+            library = archive.library()
+            await live(archive, STEPS, lambda: None)
+            await library.page(Wish(), 10_000, 0)
+            await library.close()
+        assert sum(len(archive.levels) > 4 for archive in archives) > 5, "splits"
+        assert sum(archive.stale_pages > 0 for archive in archives) > 5, "members that are behind"
+        assert archives[0].atlas.log_id == LOG
+
+    run(look())

@@ -1,0 +1,178 @@
+"""Reading clusters of real processes: all buckets as one log, each change once, whatever is done to them."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from hansard.bookmark import Bookmark, WrongLog
+from hansard.client import AsyncClient, Change, Follow, Gone
+from tests.client.countdown import Counting, addresses, grown
+from tests.cluster.company import Company
+from tests.cluster.test_retention import Small
+from tests.server.trio import run
+
+TIMEOUT_S = 30.0
+
+
+async def connected(company: Company) -> AsyncClient:
+    return await AsyncClient.connect(addresses(company), timeout_s=TIMEOUT_S)
+
+
+async def pages(client: AsyncClient, **wish: object) -> list[Change]:
+    """Page by page, in either order."""
+    found: list[Change] = []
+    place = "until" if wish.get("order") == "desc" else "since"
+    while True:
+        page = await client.page(**wish)  # type: ignore[arg-type]
+        found += page.changes
+        if page.at_start if place == "until" else page.at_end:
+            return found
+        wish[place] = page.bookmark
+
+
+def test_pages_go_up_and_down_by_place_time_tag_and_key(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Company(tmp_path, "abc", 4) as company, await connected(company) as client:
+            empty = await client.page()
+            assert (empty.changes, empty.at_start, empty.at_end) == ([], True, True)
+            half, middle = Bookmark("", {}), datetime.now(UTC)
+            for number in range(30):
+                tags = ["even" if number % 2 == 0 else "odd", *(["third"] if number % 3 == 0 else [])]
+                await client.submit(f"key {number % 5}", number, tags)
+                if number == 19:
+                    middle, half = datetime.now(UTC), await client.bookmark()
+            everything = (await client.page()).changes
+            assert [change.json() for change in everything] == list(range(30)), "one after the other, and by time"
+            assert everything == sorted(everything)
+            for limit in (1, 7, 30, 100):
+                assert await pages(client, limit=limit) == everything
+                assert await pages(client, limit=limit, order="desc") == everything[::-1]
+            since = [change async for change in client.read(since=half)]
+            assert [change.json() for change in since] == list(range(20, 30))
+            assert [change async for change in client.read(since=str(half))] == since
+            assert [change async for change in client.read(until=half)] == everything[:20]
+            assert await pages(client, limit=3, until=half) == everything[:20]
+            assert await pages(client, limit=3, until=half, order="desc") == everything[:20][::-1]
+            assert await client.bookmark(everything[20].time) == half
+            if everything[19].time < middle - timedelta(seconds=1) < everything[20].time:  # the clocks agree
+                assert (await client.page(since=middle)).changes == since
+            assert (await client.page(since=everything[20].time)).changes == since
+            assert (await client.page(until=everything[20].time)).changes == everything[:20]
+            odd = [change async for change in client.read(tags=["odd"])]
+            assert [change.json() for change in odd] == list(range(1, 30, 2))
+            both = [change async for change in client.read(tags=["odd", "third"], match="all")]
+            assert [change.json() for change in both] == [3, 9, 15, 21, 27]
+            one = [change async for change in client.read(key="key 3")]
+            assert [change.json() for change in one] == [3, 8, 13, 18, 23, 28]
+            assert await pages(client, key="key 3", limit=2, order="desc") == one[::-1]
+            page = await client.page(limit=4, since=half)
+            assert (await client.page(until=page.previous, order="desc", limit=3)).changes == everything[17:20][::-1]
+            of_one = [change async for change in client.read(buckets=[1])]
+            assert of_one == [change for change in everything if change.bucket == 1]
+            with pytest.raises(WrongLog):
+                await client.page(since=Bookmark("another", {0: 1}))
+
+    run(test(), timeout_s=120)
+
+
+def test_a_page_waits_for_what_comes(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Company(tmp_path, "abc", 4) as company, await connected(company) as client:
+            await client.submit("k", "before")
+            here = await client.bookmark()
+            waiting = [asyncio.create_task(client.page(since=here, block_s=TIMEOUT_S)) for _ in range(50)]
+            await asyncio.sleep(0)
+            await client.submit("k", "after")
+            for task in waiting:
+                assert [change.text for change in (await task).changes] == ["after"]
+            nothing = await client.page(since=await client.bookmark(), block_s=0.2)
+            assert (nothing.changes, nothing.at_end) == ([], True)
+
+    run(test(), timeout_s=120)
+
+
+async def _until(follow: Follow, found: list[Change], count: int) -> None:
+    async for change in follow:
+        found.append(change)
+        if len(found) >= count:
+            return
+
+
+def test_a_follower_sees_each_change_once_through_restarts_and_splits(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Company(tmp_path, "abc", 2) as company, await connected(company) as client:
+            counting = Counting(client, keys=24)
+            work = asyncio.create_task(counting.run())
+            seen: list[Change] = []
+            resumed: list[Change] = []
+            following = asyncio.create_task(_until(client.follow(tags=["counted"]), seen, 1 << 40))
+            resuming = asyncio.create_task(_resume(company, resumed))
+            for number, (victim, to) in enumerate(zip("abc", (4, 8, 16), strict=True)):
+                await company.until(grown(counting), "nothing is stored")
+                order = asyncio.create_task(company.order("bca"[number], f"double {number}", type="double", to=to))
+                company.kill(victim)
+                await company.until(grown(counting), "nothing is stored")
+                await company.start(victim)
+                await order
+                await company.settled()
+            counting.stop = True
+            await work
+            for found in (seen, resumed):
+                await company.until(_has(found, len(counting.receipts)), f"{len(found)} of {len(counting.receipts)}")
+            following.cancel()
+            resuming.cancel()
+            counting.check(seen)
+            counting.check(resumed)
+            counting.check([change async for change in client.read()])
+
+    run(test(), timeout_s=240)
+
+
+async def _resume(company: Company, found: list[Change]) -> None:
+    """One that stops now and then, and goes on from its bookmark with another client."""
+    random, token = Random(7), None
+    while True:
+        async with await connected(company) as client:
+            follow = client.follow(since=token)
+            stop = len(found) + random.randint(1, 700)
+            while len(found) < stop:
+                found.append(await anext(follow))
+            token = str(follow.bookmark)
+
+
+def _has(found: list[Change], count: int):  # type: ignore[no-untyped-def]
+    async def has() -> bool:
+        return len(found) >= count
+
+    return has
+
+
+def test_a_name_goes_on_where_it_was_committed_and_holds_what_comes_after(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Small(tmp_path, "abc", 2) as company, await connected(company) as client:
+            await client.submit_many([f"k{number}" for number in range(20)], [b"x" * 500] * 20)
+            follow = client.follow(name="billing")
+            first = [await anext(follow) for _ in range(10)]
+            await follow.commit()
+            ahead = [await anext(follow) for _ in range(5)]
+            await company.order("c", "limit", type="configure", retain_changes=10)
+            for _ in range(20):
+                await client.submit_many([f"k{number}" for number in range(20)], [b"x" * 500] * 20)
+            again = client.follow(name="billing")
+            assert [await anext(again) for _ in range(5)] == ahead
+            rest = [await anext(again) for _ in range(405)]
+            assert len({(change.bucket, change.offset) for change in first + ahead + rest}) == 420
+            await again.commit()
+            for bucket in (0, 1):
+                await company.dropped(above=10, bucket=bucket)
+            with pytest.raises(Gone) as gone:
+                await client.page(since=Bookmark(client.log_id, {0: 1, 1: 1}))
+            assert all(start > 10 for start in gone.value.retained.values()), gone.value
+            assert (await client.page(since=gone.value.start, limit=1)).changes
+            assert (await client.page(limit=1)).at_start, "from the beginning of what there is"
+            await client.let_go("billing")
+
+    run(test(), timeout_s=120)
