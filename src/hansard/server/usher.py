@@ -5,6 +5,8 @@ submission is answered `Invalid`, which says for certain that it is not stored. 
 they are understood (admin.py).
 """
 
+from typing import assert_never
+
 from msgspec.structs import replace
 
 from hansard.distributor.entitlement import Scope
@@ -30,6 +32,8 @@ class Usher:
                 return self._connect(grant, request)
             case wire.Read():
                 return self._read(grant, request)
+            case _:
+                assert_never(request)
 
     def _submit(self, grant: Grant | None, submit: submission.Submit) -> submission.Submit | wire.Answer:
         access, batch = self._access, submit.batch
