@@ -78,7 +78,7 @@ class Following:
         return StreamingResponse(self._events(query, first, guest), 200, HEADERS, MEDIA_TYPE)
 
     async def _events(self, query: Query, shared: Shared, guest: Guest) -> AsyncIterator[bytes]:
-        self._metrics.followers += 1
+        self._metrics.followers.inc()
         try:
             yield b"retry: %d\n\n" % RETRY_MS
             while not self._stopped.is_set():
@@ -90,7 +90,7 @@ class Following:
             refusal = gone_for(guest, error) if isinstance(error, NotKept) else error
             yield b"event: problem\ndata: %b\n\n" % refusal.encoded()
         finally:
-            self._metrics.followers -= 1
+            self._metrics.followers.dec()
 
     async def _next(self, query: Query) -> Shared:
         """Something, or nothing after a while, or when everybody has to go."""

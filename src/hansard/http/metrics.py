@@ -7,7 +7,7 @@ participant leads are told one by one, and no more than BUCKETS_MAX of them.
 from collections.abc import Iterator
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from hansard.phaser.phaser import Phaser
@@ -43,8 +43,7 @@ class Metrics:
             registry=self._registry,
         )
         self.changes = Counter("hansard_http_changes", "Changes that were answered.", registry=self._registry)
-        self.followers = 0
-        """Who has a stream of events open."""
+        self.followers = Gauge("hansard_http_followers", "Streams of events that are open.", registry=self._registry)
 
     def text(self) -> bytes:
         return generate_latest(self._registry)
@@ -88,7 +87,7 @@ class _State:
         here = GaugeMetricFamily("hansard_copies", "Buckets that this participant has, by its role.", labels=["role"])
         for role, count in copies:
             here.add_metric([role], count)
-        committed = CounterMetricFamily(
+        committed = GaugeMetricFamily(
             "hansard_bucket_committed_offset", "Of each bucket that is led here, where its log ends.", labels=["bucket"]
         )
         backlog = GaugeMetricFamily(
