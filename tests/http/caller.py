@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPSConnection
+from ssl import SSLContext
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -29,10 +30,13 @@ class Answer(NamedTuple):
 
 
 class Caller:
-    def __init__(self, address: tuple[str, int], **headers: str) -> None:
+    def __init__(self, address: tuple[str, int], secure: SSLContext | None = None, **headers: str) -> None:
         self.address = address
         self._headers = headers
-        self._connection = HTTPConnection(*address, timeout=PATIENCE_S)
+        if secure is not None:
+            self._connection: HTTPConnection = HTTPSConnection(*address, timeout=PATIENCE_S, context=secure)
+        else:
+            self._connection = HTTPConnection(*address, timeout=PATIENCE_S)
 
     def __enter__(self) -> Self:
         return self

@@ -1,6 +1,8 @@
 """While participants are lost and buckets split, only described answers come; nothing is lost or stored twice."""
 
+import os
 import random
+import signal
 import threading
 from collections import Counter
 from http.client import HTTPException
@@ -159,3 +161,28 @@ def test_only_described_answers_come_while_participants_come_and_go(tmp_path: Pa
         finally:
             over.set()
             trouble.join(60)
+
+
+def test_what_is_journalled_and_not_committed_in_time_is_unknown_and_counts_once(tmp_path: Path) -> None:
+    """A member that sleeps acknowledges nothing; it is not missed as soon as the deadline is over."""
+    with Town(tmp_path, "abc", 1) as town:
+        with town.caller() as caller:
+            leader = caller.get("/table").json["buckets"][0]["leader"]
+            connection = caller.post("/connections", {}).json["connection"]
+        sleeper = next(name for name in "abc" if name != leader)
+        process_id = town.company.running[sleeper].pid
+        assert process_id is not None
+        stream = {"Hansard_Connection": connection, "Hansard_Series": "0"}
+        with town.caller(leader) as caller:
+            os.kill(process_id, signal.SIGSTOP)
+            try:
+                unknown = caller.post("/changes", {"key": "k", "tags": [TAG]}, Hansard_Deadline="0.2", **stream)
+                assert unknown.problem == "unknown" and unknown.status == 504, unknown
+                assert unknown.json["stored"] == "unknown" and int(unknown.headers["retry-after"]) >= 1
+                assert caller.post("/changes", {"key": "k"}, Hansard_Deadline="0.2").problem == "unknown"
+            finally:
+                os.kill(process_id, signal.SIGCONT)
+            until(
+                lambda: caller.post("/changes", {"key": "k", "tags": [TAG]}, **stream).status == 201, "it is not stored"
+            )
+            assert len(caller.get(f"/changes?tag={TAG}").json["changes"]) == 1

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
+from ssl import SSLContext
 from threading import Event
 from time import monotonic
 from typing import Any, Self
@@ -16,8 +17,12 @@ PATIENCE_S = 30
 
 
 class Town:
-    def __init__(self, directory: Path, names: str = "abc", buckets: int = 4, **settings: Any) -> None:
-        self.company = Company(directory, names, buckets, **settings)
+    def __init__(
+        self, directory: Path, names: str = "abc", buckets: int = 4, kind: type[Company] = Company, **settings: Any
+    ) -> None:
+        self.company = kind(directory, names, buckets, **settings)
+        self.secure: Callable[[str], SSLContext | None] = lambda _certificate: None
+        """What a client with this certificate, or with none, shows and wants to see."""
         self.company.doors = dict(zip(names, free_addresses(len(names)), strict=True))
         self.tokens: dict[str, str] = {}
 
@@ -34,9 +39,9 @@ class Town:
     def address(self, name: str = "a") -> tuple[str, int]:
         return self.company.doors[name]
 
-    def caller(self, name: str = "a", token: str = "") -> Caller:
+    def caller(self, name: str = "a", token: str = "", certificate: str = "") -> Caller:
         headers = {"Authorization": f"Bearer {self.tokens[token]}"} if token else {}
-        return Caller(self.address(name), **headers)
+        return Caller(self.address(name), self.secure(certificate), **headers)
 
     def guard(self) -> None:
         """From here on tokens are needed: `admin` is for everything, the others are two tenants' and a reader's."""
