@@ -96,6 +96,16 @@ def test_with_a_connection_the_same_body_counts_once(caller: Caller) -> None:
     assert len(caller.get(f"/changes?tag={tag}").json["changes"]) == 20
 
 
+def test_each_change_of_an_array_has_its_own_series_wherever_it_lives(caller: Caller) -> None:
+    tag, connection = fresh("tag"), caller.post("/connections", {}).json["connection"]
+    body = [{"key": fresh(), "value": n, "tags": [tag]} for n in range(20)]
+    caller.post("/changes", body, Hansard_Connection=connection, Hansard_Series="100")
+    for place, change in enumerate(body):
+        again = caller.post("/changes", change, Hansard_Connection=connection, Hansard_Series=str(100 + place))
+        assert again.json["repeated"], place
+    assert len(caller.get(f"/changes?tag={tag}").json["changes"]) == 20
+
+
 def test_a_repeated_beginning_is_told_from_what_is_new(caller: Caller) -> None:
     tag, key = fresh("tag"), fresh()
     connection = caller.post("/connections", {}).json["connection"]
