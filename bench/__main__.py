@@ -5,7 +5,18 @@ from importlib import import_module
 
 from bench.table import Row, show
 
-CLAIMS = ("batch", "journal", "reading", "recovery", "memory", "phaser", "distributor", "replication", "failover")
+CLAIMS = (
+    "batch",
+    "journal",
+    "reading",
+    "recovery",
+    "memory",
+    "phaser",
+    "distributor",
+    "replication",
+    "failover",
+    "http",
+)
 
 
 def main() -> int:

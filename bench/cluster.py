@@ -20,6 +20,8 @@ class Cluster:
         self._options = options
         self.ports: Mapping[str, int] = dict(zip(names, free_ports(len(names)), strict=True))
         self.founder = names[0]
+        self.doors: Mapping[str, int] = {}
+        """Ports at which they speak HTTP; none if nothing is said before they start."""
 
     def start(self, *names: str) -> None:
         """Again, or for the first time; returns when they take part."""
@@ -27,6 +29,8 @@ class Cluster:
             where = str(self._directory / f"{self._prefix}-{name}")
             command = [sys.executable, "-m", "hansard", "start", where, "--name", name]
             command += ["--listen", f"127.0.0.1:{self.ports[name]}", "--log-level", "warning"]
+            if name in self.doors:
+                command += ["--http", str(self.doors[name])]
             if name == self.founder:
                 command += ["--found", "--open", "--participants", str(len(self.ports))]
                 command += [word for option, value in self._options.items() for word in (f"--{option}", str(value))]

@@ -39,6 +39,8 @@ class Company:
         self.directory = directory
         self.addresses = dict(zip(names, free_addresses(len(names)), strict=True))
         self.first = names[0]
+        self.doors: dict[str, tuple[str, int]] = {}
+        """Where they speak HTTP; nowhere if nothing is said here before they start."""
         self.found = Found(buckets, Settings(**settings), participants=len(names), log="a-log")
         self.running: dict[str, ForkServerProcess] = {}
         self._started: list[ForkServerProcess] = []
@@ -80,6 +82,7 @@ class Company:
             directory=where,
             node=name,
             listen=self.addresses[name],
+            http=self.doors.get(name),
             found=self.found if founds else None,
             join=() if founds else join,
         )

@@ -39,7 +39,11 @@ ROOMS: Final[Mapping[str, Room]] = {
     ),
     "server": _room(
         "the shell drives the participant and speaks its vocabulary",
-        *("participant", "batch", "bookmark", "storage", "wire", "consensus", "distributor", "phaser"),
+        *("participant", "batch", "bookmark", "storage", "wire", "consensus", "distributor", "phaser", "http"),
+    ),
+    "http": _room(
+        "it translates: cores decide, and what it has of the server is handed in",
+        *("batch", "bookmark", "client", "distributor", "participant", "phaser", "wire"),
     ),
     "client": _room("a client is installed without a server", "batch", "bookmark", "wire"),
     "testing": _room(
@@ -154,6 +158,10 @@ BROAD_EXCEPTS: Final[Mapping[tuple[str, str], str]] = {
         "src/hansard/server/node.py",
         "Node._turn",
     ): "the top of the task: a turn not done to its end is the last",
+    (
+        "src/hansard/http/app.py",
+        "App.__call__",
+    ): "the top of a request: whoever asked is told that it failed, and the log says why",
     (
         "src/hansard/server/shell.py",
         "Shell.turn",

@@ -13,6 +13,7 @@ Directory = typer.Argument(metavar="DIR", help="Where this participant keeps its
 Name = _option("NAME", "This participant's name; else its directory's, or its machine's.")
 Listen = _option("HOST:PORT", "Where it listens; 127.0.0.1:7301 if not given.")
 Advertise = _option("HOST:PORT", "Where others reach it, if not where it listens.")
+Http = _option("HOST:PORT", "Where it speaks HTTP, or just PORT; nowhere if not given.")
 Zone = _option("ZONE", "What fails together with it: copies are spread over zones.")
 IsFounder = typer.Option("--found", help="Found a cluster, unless DIR has one.", show_default=False)
 Buckets = _option("N", "Found with so many buckets, a power of two; 8 if not given.")
@@ -39,6 +40,7 @@ def start(
     name: Annotated[str | None, Name] = None,
     listen: Annotated[str | None, Listen] = None,
     advertise: Annotated[str | None, Advertise] = None,
+    http: Annotated[str | None, Http] = None,
     zone: Annotated[str | None, Zone] = None,
     found: Annotated[bool | None, IsFounder] = None,
     buckets: Annotated[str | None, Buckets] = None,

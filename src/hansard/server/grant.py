@@ -90,6 +90,8 @@ class Grant(Struct, frozen=True):
 
 EVERYTHING: Final = Grant("", Entitlement(tuple(Scope)))
 """What everybody may do where no token is needed."""
+INNER: Final = Grant("", Entitlement((Scope.SUBMIT, Scope.READ)))
+"""What participants may do at each other in the place of whoever asked them."""
 NOTHING_YET: Final = Grant("", Entitlement(()))
 """What everybody may do as long as it is not known here who may do what."""
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 from itertools import groupby
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
+from time import perf_counter
 from typing import Any, Final
 
 from msgspec import Struct
@@ -88,6 +89,8 @@ class Journal:
         """The damage that filing has met, as it was said."""
         self._queue: SimpleQueue[Job | Search | Errand | None] = SimpleQueue()
         self._searches: SimpleQueue[Search | Errand | None] = SimpleQueue()
+        self.synced: tuple[int, float] = (0, 0.0)
+        """How often anything was written and synced, and how many seconds that took."""
         self._stopping = Event()
         self._abandoned = False
         self._threads = [
@@ -143,8 +146,10 @@ class Journal:
                 return
             if jobs:
                 self._check_filing()
+                begun = perf_counter()
                 for run in runs([write for job in jobs for write in job.writes]):
                     self._write(run)
+                self.synced = (self.synced[0] + 1, self.synced[1] + perf_counter() - begun)
                 self._filer.look()
                 # Right before this thread waits again: the loop needs the interpreter to hear it.
                 self._call(self._persisted, {job.waiter: job.ticket for job in jobs if job.waiter is not None})

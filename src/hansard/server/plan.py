@@ -34,6 +34,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     listen: Address
     advertise: str = ""
     """Where others reach it; where it listens, if this is empty."""
+    http: Address | None = None
+    """Where it speaks HTTP; nowhere, if this is None."""
     zone: str = ""
     found: Found | None = None
     """It founds a cluster, if its directory has none."""
@@ -75,6 +77,7 @@ def planned(chosen: Chosen) -> Planned:
         node=_name(chosen, deed),
         listen=_listen(chosen),
         advertise=_advertise(chosen),
+        http=_http(chosen),
         zone=chosen["zone"],
         found=_found(chosen),
         join=_join(chosen),
@@ -166,6 +169,18 @@ def _advertise(chosen: Chosen) -> str:
     return written(address)
 
 
+def _http(chosen: Chosen) -> Address | None:
+    """A port by itself is one of this machine's own."""
+    text = chosen["http"]
+    if not text:
+        return None
+    try:
+        return parsed(f"127.0.0.1:{text}" if text.isdecimal() else text)
+    except ValueError as error:
+        chosen.blame("http", str(error))
+        return None
+
+
 def _join(chosen: Chosen) -> tuple[str, ...]:
     addresses: dict[str, None] = {}
     for text in chosen["join"]:
@@ -181,6 +196,8 @@ def _check_loopback(chosen: Chosen, plan: Plan) -> None:
     if chosen["insecure"] or any(chosen[name] is not None for name in TLS):
         return
     hosts = {"listen": plan.listen[0], "advertise": parsed(plan.address)[0]}
+    if plan.http is not None and not is_loopback(plan.http[0]):
+        chosen.blame("http", f"{plan.http[0]} can be reached by others, and there is no TLS: {PROTECT}")
     for name, host in hosts.items():
         if not is_loopback(host) and not is_everywhere(host) and (name == "listen" or plan.advertise):
             chosen.blame(name, f"{host} can be reached by others, and there is no TLS: {PROTECT}")

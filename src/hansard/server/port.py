@@ -56,7 +56,7 @@ class Port:
         self._looking: asyncio.Task[None] | None = None
         self._listening: list[tuple[socket.socket, asyncio.Task[None]]] = []
         self._connections: set[Connection] = set()
-        files = _files_max()
+        files = files_max()
         self._clients_max = min(CLIENTS_MAX, int(files * SHARE_OF_CLIENTS))
         self._connections_max = self._clients_max + int(files * (SHARE_OF_ALL - SHARE_OF_CLIENTS))
 
@@ -178,7 +178,7 @@ class TooMany(WireError):
         super().__init__(f"there are {most} clients already, and that is the most")
 
 
-def _files_max() -> int:
+def files_max() -> int:
     """As many as the system allows, which by default is less than it would on demand."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):

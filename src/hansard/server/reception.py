@@ -11,7 +11,7 @@ revoked meanwhile.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, assert_never
 
 from hansard.batch import reopen, verify_at
 from hansard.participant import event
@@ -35,6 +35,7 @@ from .access import Access
 from .asker import Asker
 from .connection import Connection, Taker
 from .grant import NOT_ALLOWED, Grant
+from .inside import Inside
 from .lounge import Lounge
 from .pages import Pages, begins_at_once
 from .porch import Porch, expired
@@ -83,6 +84,8 @@ class Reception:
         self._address = address
         self._pages = pages
         self._desk = desk
+        self.inside = Inside(happen, submitted, now_us)
+        """Who asks from within this process."""
         self._access = access
         self._edition = access.edition
         self._usher = Usher(access)
@@ -117,6 +120,7 @@ class Reception:
         self._press_all()
         self._look_whether_finished()
         await self._finished.wait()
+        await self.inside.finish()
 
     def _look_whether_finished(self) -> None:
         """Who is gone waits for nothing."""
@@ -124,7 +128,7 @@ class Reception:
             self._finished.set()
 
     def welcome(self, connection: Connection, token: str) -> Taker:
-        asker = Asker(connection, self._ask, self._address, self._codecs)
+        asker = Asker(connection, self._come, self._address, self._codecs)
         visit = self._visits[asker] = Visit(self._access.badge(token, connection.certificate))
         lost = connection.lost
 
@@ -138,16 +142,21 @@ class Reception:
 
         connection.lost = gone
         asker.ready = lambda: self._go_on(asker)
-        asker.press(pressed=self._is_holding)
+        asker.press(pressed=self.is_holding)
         return asker.received
 
     # What they want.
 
-    def _ask(self, asker: Asker, request: wire.Request) -> None:
+    def _come(self, asker: Asker, request: wire.Request) -> None:
+        """Whoever asks is looked at first. Operators' questions are judged by who understands them."""
         if isinstance(request, wire.Ask):
-            self._question(asker, request)
+            self._ask(asker, request)
         elif self._access.known and not self._porch:
-            self._take(asker, request)
+            judged = self._usher.judge(self._visits[asker].badge, request)
+            if isinstance(judged, wire.Request):
+                self._ask(asker, judged)
+            else:
+                self._say(asker, judged)
         else:
             patience_us = READ_US_MIN if isinstance(request, wire.Read) else 0
             self._let_wait(asker, request, max(request.wait_us, patience_us))
@@ -156,26 +165,25 @@ class Reception:
         if not self._porch.enter(asker, request, self._deadline_us(wait_us)):
             self._say(asker, expired(request))
 
-    def _take(self, asker: Asker, request: wire.Request) -> None:
-        judged = self._usher.judge(self._visits[asker].badge, request)
-        match judged:
+    def _ask(self, asker: Asker, request: wire.Request) -> None:
+        match request:
             case submission.Submit():
-                self._submit(asker, judged)
+                self._submit(asker, request)
             case wire.Connect():
-                number, deadline_us = self._note(asker, judged.id, judged.wait_us)
-                self._happen(event.Connect(number, deadline_us, judged.name, judged.broken))
+                number, deadline_us = self._note(asker, request.id, request.wait_us)
+                self._happen(event.Connect(number, deadline_us, request.name, request.broken))
             case wire.Read():
-                self._read(Asked(asker, judged.id, judged, self._deadline_us(judged.wait_us)))
+                self._read(Asked(asker, request.id, request, self._deadline_us(request.wait_us)))
             case wire.Ask():
-                raise AssertionError("questions are judged by who understands them")
+                self._question(asker, request)
             case wire.Table():
-                self._tables.ask(asker, judged, self._deadline_us(judged.wait_us))
+                self._tables.ask(asker, request, self._deadline_us(request.wait_us))
             case wire.Import():
-                number, deadline_us = self._note(asker, judged.id, judged.wait_us)
-                place = (judged.bucket, judged.batch, deadline_us, judged.buckets, judged.follows)
+                number, deadline_us = self._note(asker, request.id, request.wait_us)
+                place = (request.bucket, request.batch, deadline_us, request.buckets, request.follows)
                 self._happen(event.Import(number, *place))
             case _:
-                self._say(asker, judged)
+                assert_never(request)
 
     def _deadline_us(self, wait_us: int) -> int:
         return self._now_us() + min(max(wait_us, 0), WAIT_US_MAX)
@@ -231,11 +239,17 @@ class Reception:
     # What becomes of it.
 
     def answer(self, answer: Answer) -> None:
+        if answer.id < 0:
+            self.inside.answered(answer)
+            return
         asked = self._asked.pop(answer.id)
         asked.asker.answer(asked.id, answer.outcome)
         self._plan(asked.asker)
 
     def answer_connect(self, answer: AnswerConnect) -> None:
+        if answer.id < 0:
+            self.inside.answered(answer)
+            return
         asked = self._asked.pop(answer.id)
         self._say(asked.asker, wire.Connected(asked.id, answer.connection))
 
@@ -257,14 +271,10 @@ class Reception:
             self._read_up_to(asked, outcome.committed)
 
     def _read_up_to(self, asked: Asked, committed: int) -> None:
-        assert asked.read is not None
-        visit = self._visits.get(asked.asker)
-        if visit is None:
+        visit, read = self._visits.get(asked.asker), self._still_allowed(asked)
+        if visit is None or read is None:
             return
-        read = self._usher.judge(visit.badge, asked.read)
-        if not isinstance(read, wire.Read):
-            self._say(asked.asker, cast(wire.Answer, read))
-        elif read.offset < committed or begins_at_once(read):
+        if read.offset < committed or begins_at_once(read):
             if visit.pages >= PAGES_MAX or asked.asker.connection.is_full:
                 visit.later.append(asked)
             else:
@@ -274,6 +284,17 @@ class Reception:
             visit.waiting[self._lounge.enter(asked)] = read.bucket
         else:
             self._say(asked.asker, self._pages.empty(asked.id, read))
+
+    def _still_allowed(self, asked: Asked) -> wire.Read | None:
+        """What may be read of it now; None if nothing, and whoever asked was told, or has gone."""
+        visit = self._visits.get(asked.asker)
+        assert asked.read is not None
+        judged = self._usher.judge(visit.badge, asked.read) if visit is not None else None
+        if judged is None or isinstance(judged, wire.Read):
+            return judged
+        assert not isinstance(judged, wire.Request)
+        self._say(asked.asker, judged)
+        return None
 
     def _turn(self, asker: Asker, visit: Visit, page: wire.Page | wire.Gone | wire.Refused) -> None:
         """A page was read."""
@@ -298,27 +319,26 @@ class Reception:
 
     def look(self, core: Participant) -> None:
         """After each turn: reads whose time is over, and those of buckets that are elsewhere now."""
+        self._look_who_may_come()
         for number, asked in self._lounge.overdue(self._now_us()):
             del self._visits[asked.asker].waiting[number]
             assert asked.read is not None
             self._say(asked.asker, self._pages.empty(asked.id, asked.read))
         self._tables.look(core, self._now_us())
-        if self._porch:
-            self._look_at_porch()
-        if self._edition is not self._access.edition:
-            self._edition = self._access.edition
-            self._look_who_may_wait()
         if core.distributor.version != self._version:
             self._version = core.distributor.version
             for number, asked in self._lounge.moved(lambda bucket: bucket in core.copies.running):
                 del self._visits[asked.asker].waiting[number]
                 self._read(asked)
 
-    def _look_at_porch(self) -> None:
-        if self._access.known:
-            self._porch.empty(self._now_us(), self._ask)
-        else:
+    def _look_who_may_come(self) -> None:
+        if self._porch and self._access.known:
+            self._porch.empty(self._now_us(), self._come)
+        elif self._porch:
             self._porch.overdue(self._now_us(), self._say)
+        if self._edition is not self._access.edition:
+            self._edition = self._access.edition
+            self._look_who_may_wait()
 
     def _look_who_may_wait(self) -> None:
         """Somebody's rights may have changed: who has none any more need not wait to be told so."""
@@ -338,12 +358,12 @@ class Reception:
         self._press_all()
 
     @property
-    def _is_holding(self) -> bool:
+    def is_holding(self) -> bool:
         return bool(self._pressed) or self._finished is not None
 
     def _press_all(self) -> None:
         for asker in self._visits:
-            asker.press(pressed=self._is_holding)
+            asker.press(pressed=self.is_holding)
 
     # Saying so.
 

@@ -70,6 +70,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "name": Setting(_text),
     "listen": Setting(_text, f"127.0.0.1:{PORT}"),
     "advertise": Setting(_text),
+    "http": Setting(_text),
     "zone": Setting(_text, ""),
     "found": Setting(_flag, False),
     "buckets": Setting(_number, 8),

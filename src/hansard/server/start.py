@@ -22,7 +22,6 @@ from hansard.consensus import home as homes
 from hansard.consensus.cluster import ClusterId
 from hansard.consensus.errors import ConsensusError, NoHome
 from hansard.consensus.home import Home
-from hansard.distributor.command import Found
 from hansard.participant.event import Leave, Retire
 from hansard.participant.participant import Participant
 from hansard.storage.disk import RealDisk
@@ -30,10 +29,10 @@ from hansard.storage.errors import StorageError
 from hansard.wire.handshake import Hello
 
 from .access import Access
-from .address import written
+from .address import is_everywhere, written
 from .admin import Admin
 from .errors import BadDirectory
-from .founding import Founding
+from .founding import Founding, compare
 from .notify import Notifier
 from .pages import Pages
 from .peers import Peers
@@ -46,6 +45,7 @@ from .shell import Shell, now_us
 from .story import Story
 from .tls import Certificates
 from .vault import Vault
+from .web import Web
 
 __all__ = ["Plan", "Process", "run"]
 
@@ -106,13 +106,13 @@ class Process:
         self.heed()
         if self.plan.tls is not None:
             self._certificates = Certificates(self.plan.tls, self.plan.node)
-        listeners, home = await self._place()
+        listeners, doors, home = await self._place()
         tick_s = self.plan.settings.consensus.heartbeat_us / 3e6
         shell = Shell(self._ended, self._retired, Story(self.plan.node, now_us), tick_s)
         with self._blamed():
             vault = Vault(home, loop.call_soon_threadsafe, shell.happen, self._ended, self.plan.storage)
         try:
-            await self._run(shell, vault, listeners, founder=home.deed.founded)
+            await self._run(shell, vault, listeners, doors, founder=home.deed.founded)
         finally:
             shell.stop()
             await loop.run_in_executor(None, vault.abandon if self._killed else vault.stop)
@@ -155,15 +155,19 @@ class Process:
 
     # From its beginning to its end.
 
-    async def _place(self) -> tuple[list[socket.socket], Home]:
-        """Its address and its directory. Who goes on is told first that its directory is in use; of who begins nothing
-        is made where it cannot listen."""
+    async def _place(self) -> tuple[list[socket.socket], list[socket.socket], Home]:
+        """Its addresses and its directory. Who goes on is told first that its directory is in use; of who begins
+        nothing is made where it cannot listen."""
         with self._blamed(), suppress(NoHome):
             home = homes.enter(self.disk(), self.plan.node)
-            return await bound(self.plan.listen), home
-        listeners = await bound(self.plan.listen)
+            return *(await self._bound()), home
+        listeners, doors = await self._bound()
         with self._blamed():
-            return listeners, begun(self.plan, self.disk())
+            return listeners, doors, begun(self.plan, self.disk())
+
+    async def _bound(self) -> tuple[list[socket.socket], list[socket.socket]]:
+        """For the binary protocol, and for HTTP."""
+        return await bound(self.plan.listen), await bound(self.plan.http) if self.plan.http is not None else []
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
@@ -172,22 +176,34 @@ class Process:
         except (ConsensusError, StorageError) as error:
             raise BadDirectory(remedied(self.plan.directory, error)) from error
 
-    async def _run(self, shell: Shell, vault: Vault, listeners: list[socket.socket], *, founder: bool) -> None:
-        plan, random = self.plan, SystemRandom()
-        if self._seeds is not None:
-            self._seeds.look()
-        core = Participant(
-            plan.node,
-            plan.address,
-            plan.settings,
+    def _core(self, vault: Vault, random: SystemRandom) -> Participant:
+        return Participant(
+            self.plan.node,
+            self.plan.address,
+            self.plan.settings,
             vault.atomic_log(),
             vault.shelf(),
             jitter=random.random,
             draw_life=lambda: random.getrandbits(62),
             now_us=now_us(),
             seeds=self._to_ask(),
-            zone=plan.zone,
+            zone=self.plan.zone,
         )
+
+    async def _run(
+        self,
+        shell: Shell,
+        vault: Vault,
+        listeners: list[socket.socket],
+        doors: list[socket.socket],
+        *,
+        founder: bool,
+    ) -> None:
+        """`doors` are for HTTP."""
+        plan, random = self.plan, SystemRandom()
+        if self._seeds is not None:
+            self._seeds.look()
+        core = self._core(vault, random)
         self.core = core
         peers = self.ways(lambda: port.hello, shell.connected)
         pages = Pages(vault.now, lambda bucket: core.distributor.buckets[bucket], vault.damages)
@@ -202,10 +218,13 @@ class Process:
         reception = Reception(plan.node, shell.happen, shell.submitted, now_us, where, pages, admin, access)
         port = Port(core, shell, reception, self._certificates)
         shell.start(core, vault, peers, reception)
+        local = written(plan.listen) if not is_everywhere(plan.listen[0]) else plan.address
+        web = Web(doors, local, core, shell, reception, admin, access, self._certificates)
         keeper = Keeper(core, vault, shell.happen, plan.retention_s)
         watching: list[asyncio.Task[None]] = []
         try:
             port.open(listeners)
+            web.open()
             self._say_where()
             found = plan.found if founder else None
             if found is not None:
@@ -214,6 +233,7 @@ class Process:
             founding.begin()
             watching = self._watch(core, peers, keeper, founding)
             await self._over
+            web.shut()
             if self._killed:
                 shell.stop()
             elif self._told and core.here.member is not None:
@@ -222,6 +242,7 @@ class Process:
         finally:
             for task in watching:
                 task.cancel()
+            await web.close()
             port.close()
             peers.stop()
             await keeper.stop()
@@ -249,6 +270,9 @@ class Process:
         plan, secured = self.plan, "" if self._certificates is not None else ", without TLS"
         reached = f", reached at {plan.advertise}" if plan.advertise not in ("", written(plan.listen)) else ""
         log.info("%s listens on %s%s%s", plan.node, written(plan.listen), reached, secured)
+        if plan.http is not None:
+            kind = "https" if self._certificates is not None else "http"
+            log.info("%s speaks HTTP at %s://%s, see /docs there", plan.node, kind, written(plan.http))
 
     @staticmethod
     def _address_in(core: Participant) -> Any:
@@ -301,7 +325,7 @@ class Process:
                 log.warning("%s does not take part yet: %s", self.plan.node, self._obstacle(core, peers))
         token = await founding.finish()
         if self.plan.found is not None:
-            _compare(self.plan.found, core)
+            compare(self.plan.found, core)
         for address in self._to_ask():  # whoever expects to be in their cluster hears that it is in another
             if address != self.plan.address:
                 peers.knock(address)
@@ -363,25 +387,3 @@ class Process:
     def _retired(self, leave: bool) -> None:
         if not self._handed_over.done():
             self._handed_over.set_result(leave)
-
-
-def _compare(found: Found, core: Participant) -> None:
-    """Founding is done once: what is asked for now may be something else, and does not count."""
-    table = core.distributor
-    buckets = len(table.buckets) or (table.founding.buckets if table.founding is not None else found.buckets)
-    settings = table.settings if table.buckets or table.founding is not None else found.settings
-    pairs: list[tuple[str, object, object]] = [
-        ("buckets", found.buckets, buckets),
-        ("replication", found.settings.replication, settings.replication),
-        ("shape", found.settings.shape, settings.shape),
-    ]
-    if (found.open is False) is not table.tokens.guarded:
-        pairs.append(("open", found.open is not False, not table.tokens.guarded))
-    for name, asked, there in pairs:
-        if asked != there:
-            log.warning(
-                "--found asks for %s %s, and the cluster was founded before, with %s now: that stays",
-                name,
-                asked,
-                there,
-            )

@@ -5,6 +5,8 @@ submission is answered `Invalid`, which says for certain that it is not stored. 
 they are understood (admin.py).
 """
 
+from typing import assert_never
+
 from msgspec.structs import replace
 
 from hansard.distributor.entitlement import Scope
@@ -35,6 +37,8 @@ class Usher:
             case wire.Import():
                 may = grant is not None and grant.may(Scope.ADMIN)
                 return request if may else submission.Invalid(request.id, NOT_ALLOWED)
+            case _:
+                assert_never(request)
 
     def _submit(self, grant: Grant | None, submit: submission.Submit) -> submission.Submit | wire.Answer:
         access, batch = self._access, submit.batch

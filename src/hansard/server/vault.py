@@ -203,6 +203,11 @@ class Vault:
     def _damaged(self, damage: Corrupt) -> None:
         self.damages.meet(damage)
 
+    @property
+    def synced(self) -> tuple[int, float]:
+        """How often the buckets' journal was synced, and how many seconds that took."""
+        return self._journals[1].synced
+
     def status(self) -> dict[str, Any]:
         return {"read_only": self.hindrance, "scrub": self.scrubber.status(), **self.damages.status()}
 

@@ -1,0 +1,139 @@
+"""Arrow streams, in and out. What comes from outside is small on the way in and must not be large in memory.
+
+Arrow can say much with few bytes: compressed buffers, dictionaries, views of the same bytes. So only plain columns are
+taken, and whatever is compressed is refused before it is unpacked.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from hansard.batch.limits import CHANGES_MAX
+
+MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
+TAG_BYTES_MAX: Final = 64 << 20
+"""Of all tags of a body together, written out."""
+
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("bucket", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("timestamp", pa.timestamp("us", "UTC"), nullable=False),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("tags", pa.list_(pa.string()), nullable=False),
+        pa.field("connection", pa.string()),
+        pa.field("series", pa.int64()),
+    ]
+)
+
+Columns = tuple[list[bytes | None], list[bytes | None], list[list[str]]]
+
+
+def columns_of(body: bytes) -> Columns:
+    """Keys, values and tags; a ValueError where it is no stream that may be read."""
+    try:
+        _check_plain(body)
+        with pa.ipc.open_stream(pa.py_buffer(body)) as stream:
+            table = stream.read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, struct.error, IndexError) as error:
+        raise ValueError(f"this is no Arrow stream: {str(error)[:200]}") from error
+    if not 0 < table.num_rows <= CHANGES_MAX:
+        raise ValueError(f"it has {table.num_rows} changes, and 1 to {CHANGES_MAX} are wanted")
+    unknown = sorted(set(table.schema.names) - {"key", "value", "tags"})
+    if unknown or len(set(table.schema.names)) < len(table.schema.names) or "value" not in table.schema.names:
+        raise ValueError(f"the columns key, value and tags are wanted, and there are {', '.join(table.schema.names)}")
+    keys: list[bytes | None] = [None] * table.num_rows
+    if "key" in table.schema.names:
+        keys = _blobs(table, "key")
+    return keys, _blobs(table, "value"), _tags(table)
+
+
+def _blobs(table: pa.Table, name: str) -> list[bytes | None]:
+    kind = table.schema.field(name).type
+    plain = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
+    if not any(is_kind(kind) for is_kind in (*plain, pa.types.is_null)):
+        raise ValueError(f"column {name} must be binary or string, not {kind}")
+    found: list[bytes | str | None] = table.column(name).to_pylist()
+    return [each.encode() if isinstance(each, str) else each for each in found]
+
+
+def _tags(table: pa.Table) -> list[list[str]]:
+    if "tags" not in table.schema.names:
+        return [[] for _ in range(table.num_rows)]
+    kind = table.schema.field("tags").type
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    value: Any = kind.value_type if is_list else None
+    coded = is_list and pa.types.is_dictionary(value) and pa.types.is_string(value.value_type)
+    if not is_list or not (pa.types.is_string(value) or coded):
+        raise ValueError(f"column tags must be a list of strings, not {kind}")
+    for chunk in table.column("tags").chunks if coded else ():
+        codes = chunk.flatten()
+        longest = max([len(name or "") for name in codes.dictionary.to_pylist()], default=0)
+        if longest * len(codes) > TAG_BYTES_MAX:
+            raise ValueError("column tags is too large")
+    rows: list[list[str] | None] = table.column("tags").to_pylist()
+    found = [row or [] for row in rows]
+    if any(tag is None for row in found for tag in row):
+        raise ValueError("column tags: a tag is missing")
+    return found
+
+
+# Whether anything is compressed stands in each message's head, a FlatBuffers table (Arrow's format/Message.fbs).
+
+_RECORD_BATCH, _DICTIONARY = 3, 2
+_HEADER_TYPE, _HEADER, _DATA, _COMPRESSION = 1, 2, 1, 3
+
+
+def _check_plain(body: bytes) -> None:
+    messages = pa.ipc.MessageReader.open_stream(pa.py_buffer(body))
+    while True:
+        try:
+            message = messages.read_next_message()
+        except StopIteration:
+            return
+        if message is None:
+            return
+        if _is_compressed(bytes(message.metadata)):
+            raise ValueError("its buffers are compressed: send them as they are")
+
+
+def _is_compressed(metadata: bytes) -> bool:
+    message = struct.unpack_from("<I", metadata)[0]
+    kind_at = _field(metadata, message, _HEADER_TYPE)
+    kind = metadata[kind_at] if kind_at else 0
+    header = _table(metadata, message, _HEADER)
+    if kind == _DICTIONARY:
+        header = _table(metadata, header, _DATA)
+    return kind in {_RECORD_BATCH, _DICTIONARY} and _field(metadata, header, _COMPRESSION) != 0
+
+
+def _field(metadata: bytes, table: int, number: int) -> int:
+    """Where a field of a table lies; 0 if it is not there."""
+    vtable = table - struct.unpack_from("<i", metadata, table)[0]
+    size = struct.unpack_from("<H", metadata, vtable)[0]
+    place = 4 + 2 * number
+    distance = struct.unpack_from("<H", metadata, vtable + place)[0] if place + 2 <= size else 0
+    return table + distance if distance else 0
+
+
+def _table(metadata: bytes, table: int, number: int) -> int:
+    at = _field(metadata, table, number)
+    return int(at + struct.unpack_from("<I", metadata, at)[0])
+
+
+# The way out.
+
+
+def stream_of(rows: Iterable[Sequence[Any]]) -> bytes:
+    """Rows in the order of SCHEMA."""
+    columns = list(zip(*rows, strict=True)) or [() for _ in SCHEMA]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, SCHEMA) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
+    return bytes(sink.getvalue())

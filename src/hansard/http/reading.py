@@ -1,0 +1,305 @@
+"""`GET /changes`, `/changes/{id}` and `/bookmark`: pages of the log, as JSON, JSON lines or Arrow."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec import Meta, field
+from starlette.responses import Response
+
+from hansard.batch import key_hash
+from hansard.bookmark import Bookmark
+from hansard.client.page import Change, Page
+
+from . import forms
+from .access import NO_CHANGE, READ, Guest
+from .arrow import MEDIA_TYPE as ARROW
+from .arrow import stream_of
+from .changes import time_text
+from .content import JSON, LINES, LINES_TOO, shown, shown_value
+from .house import House
+from .operation import Call, Operation, answered
+from .problem import Refusal
+from .source import NotKept, Query, Source
+from .table import home_of
+
+PROBLEMS: Final = ("not-found", "wrong-log", "gone", "not-reachable", "not-ready")
+LIMIT_MAX: Final = 10_000
+BLOCK_S_MAX: Final = 60.0
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+PlaceText = Annotated[str, Meta(min_length=1, max_length=100_000, extra_json_schema={"format": "place"})]
+TimeText = Annotated[str, Meta(min_length=1, max_length=40, extra_json_schema={"format": "time-or-epoch"})]
+
+
+class Filter(forms.Closed, frozen=True, kw_only=True):
+    """What every way of reading has."""
+
+    since: PlaceText | None = None
+    tag: list[forms.Tag] = field(default_factory=list)
+    match: Literal["any", "all"] = "any"
+    key: Annotated[str, Meta(max_length=8192)] | None = None
+    bucket: Annotated[int, Meta(ge=0, lt=4096)] | None = None
+
+
+class Wanted(Filter, frozen=True, kw_only=True):
+    until: PlaceText | None = None
+    first: Annotated[int, Meta(ge=0, lt=1 << 62)] | None = None
+    end: Annotated[int, Meta(ge=0, lt=1 << 62)] | None = None
+    limit: Annotated[int, Meta(ge=1, le=LIMIT_MAX)] = 1000
+    block: Annotated[float, Meta(ge=0, le=BLOCK_S_MAX)] = 0.0
+    order: Literal["asc", "desc"] = "asc"
+
+
+class At(forms.Closed, frozen=True, kw_only=True):
+    at: TimeText | None = None
+
+
+class Reading:
+    def __init__(self, house: House, source: Source) -> None:
+        self._house = house
+        self.source = source
+
+    def operations(self) -> list[Operation]:
+        return [
+            Operation(
+                "read",
+                "GET",
+                "/changes",
+                "A page of the log: from a bookmark or a time on, by tags, key or bucket; waits for more if asked to.",
+                self.read,
+                scope=READ,
+                whole=False,
+                query=Wanted,
+                answers={200: {JSON: forms.Page, LINES: None, LINES_TOO: None, ARROW: None}},
+                problems=(*PROBLEMS, "not-acceptable"),
+            ),
+            Operation(
+                "change",
+                "GET",
+                "/changes/{id}",
+                "One change, by the id of its receipt.",
+                self.change,
+                scope=READ,
+                whole=False,
+                path_schemas={"id": {"type": "string", "minLength": 1, "format": "id"}},
+                answers={200: {JSON: forms.Change}},
+                problems=PROBLEMS,
+            ),
+            Operation(
+                "bookmark",
+                "GET",
+                "/bookmark",
+                "The end of the log now, or its place at a time.",
+                self.bookmark,
+                scope=READ,
+                whole=False,
+                query=At,
+                answers={200: {JSON: forms.Place}},
+                problems=PROBLEMS,
+            ),
+        ]
+
+    # What is asked for.
+
+    def check_ready(self) -> None:
+        if not self._house.is_ready:
+            raise Refusal("not-ready", "this participant does not take part in a cluster with buckets yet")
+
+    def filtered(self, wanted: Filter, guest: Guest) -> Query:
+        """The part that every way of reading has."""
+        if wanted.bucket is not None and guest.limited:
+            raise Refusal("not-allowed", "this takes a token that is not limited to tags")
+        buckets = None
+        if wanted.bucket is not None:
+            records = self._house.core.distributor.buckets
+            if wanted.bucket >= len(records) or not records[wanted.bucket].level:
+                raise Refusal("not-found", f"there is no bucket {wanted.bucket}")
+            buckets = (wanted.bucket,)
+        tags = guest.limit(wanted.tag)
+        match = wanted.match if wanted.tag else "any"
+        key = wanted.key.encode() if wanted.key is not None else None
+        return Query(since=place(wanted.since, guest), tags=tags, match=match, key=key, buckets=buckets)
+
+    def _query(self, wanted: Wanted, guest: Guest) -> Query:
+        query = self.filtered(wanted, guest)._replace(
+            until=place(wanted.until, guest), limit=wanted.limit, block_s=wanted.block, order=wanted.order
+        )
+        if wanted.first is None and wanted.end is None:
+            return query
+        if wanted.bucket is None or wanted.since is not None or wanted.until is not None:
+            raise Refusal("bad-request", "`first` and `end` are offsets of a `bucket`, and stand instead of places")
+        log, bucket = self._house.core.distributor.log, wanted.bucket
+        if wanted.first is not None:
+            query = query._replace(since=Bookmark(log, {bucket: wanted.first}))
+        if wanted.end is not None:
+            query = query._replace(until=Bookmark(log, {bucket: wanted.end}))
+        return query
+
+    # What is answered.
+
+    async def read(self, call: Call) -> Response:
+        self.check_ready()
+        kind = acceptable(call.request.headers.get("accept", ""))
+        wanted, guest = call.query, call.guest
+        query = self._query(wanted, guest)
+        try:
+            page = (await self.source.page(query)).page
+        except NotKept as gone:
+            raise gone_for(guest, gone) from gone
+        links = _links(wanted, page, guest)
+        at_start, at_end = _ends(wanted, page, guest)
+        headers = {
+            "Hansard-Bookmark": guest.bookmark(page.bookmark),
+            "Hansard-At-Start": str(at_start).lower(),
+            "Hansard-At-End": str(at_end).lower(),
+            "Link": ", ".join([f'<{path}>; rel="{name}"' for name, path in links.items()]),
+            "Vary": "Accept",
+        }
+        body = _body(kind, page, guest, headers["Hansard-Bookmark"], at_start, at_end, links)
+        guest.used(len(page.changes), len(body))
+        return Response(body, headers=headers, media_type=kind)
+
+    async def change(self, call: Call) -> Response:
+        self.check_ready()
+        guest, house = call.guest, self._house
+        offset, hash_ = guest.place_of(call.path["id"])
+        bucket, _ = home_of(hash_, house.core.distributor.buckets)
+        log = house.core.distributor.log
+        query = Query(
+            since=Bookmark(log, {bucket: offset}), until=Bookmark(log, {bucket: offset + 1}), buckets=(bucket,), limit=1
+        )
+        try:
+            found = (await self.source.page(query)).page.changes
+        except NotKept as gone:
+            raise gone_for(guest, gone) from gone
+        if not found or found[0].offset != offset or key_hash(found[0].key) != hash_:
+            raise Refusal("not-found", NO_CHANGE)
+        if guest.limited and not guest.own(found[0].tags):
+            raise Refusal("not-found", NO_CHANGE)
+        return answered(form_of(found[0], guest))
+
+    async def bookmark(self, call: Call) -> Response:
+        self.check_ready()
+        at = place(call.query.at, call.guest)
+        if isinstance(at, Bookmark):
+            raise Refusal("bad-request", "`at` is a time; a bookmark is a place already")
+        found = await self.source.bookmark(at)
+        return answered(forms.Place(bookmark=call.guest.bookmark(found)))
+
+
+# Places.
+
+
+def place(text: str | None, guest: Guest) -> Bookmark | datetime | None:
+    """A bookmark, a time as RFC 3339 has it, or seconds since 1970."""
+    if text is None:
+        return None
+    if text[:2] in {"b1", "s1"}:
+        return guest.bookmark_of(text)
+    try:
+        if text[:1].isdigit() and "-" not in text[:5]:
+            return _EPOCH + timedelta(microseconds=round(float(text) * 1e6))
+        time = msgspec.convert(text, datetime)
+    except (ValueError, OverflowError):
+        time = None
+    if time is None or time.tzinfo is None:
+        detail = "a place is a bookmark, a time such as 2026-11-17T12:00:00Z, or seconds since 1970"
+        raise Refusal("bad-request", detail)
+    return max(time, _EPOCH)
+
+
+def gone_for(guest: Guest, gone: NotKept) -> Refusal:
+    """Where what is kept begins tells of others' changes: a tenant is given a sealed place."""
+    more: dict[str, Any] = {} if guest.limited else {"retained": gone.retained}
+    return Refusal("gone", "what is asked for is not kept any more", start=guest.bookmark(gone.start), **more)
+
+
+# Forms.
+
+
+def acceptable(accept: str) -> str:
+    """The first of those that are accepted which there is."""
+    names = [part.partition(";")[0].strip().lower() for part in accept.split(",") if part.strip()]
+    for name in names or [JSON]:
+        if name in {JSON, LINES, LINES_TOO, ARROW}:
+            return name
+        if name in {"*/*", "application/*"}:
+            return JSON
+    raise Refusal("not-acceptable", f"there is {JSON}, {LINES} and {ARROW}")
+
+
+def form_of(change: Change, guest: Guest) -> forms.Change:
+    limited = guest.limited
+    named = change.connection and not limited
+    return forms.Change(
+        id=guest.id_for(change.offset, change.key),
+        bucket=None if limited else change.bucket,
+        offset=None if limited else change.offset,
+        timestamp=time_text(change.timestamp),
+        key=shown(change.key),
+        value=shown_value(change.value),
+        tags=guest.own(change.tags),
+        connection=str(change.connection) if named else None,
+        series=change.series if named else None,
+    )
+
+
+def _body(
+    kind: str, page: Page, guest: Guest, bookmark: str, at_start: bool, at_end: bool, links: Mapping[str, str]
+) -> bytes:
+    if kind == ARROW:
+        return stream_of([_row(change, guest) for change in page.changes])
+    changes = [form_of(change, guest) for change in page.changes]
+    if kind != JSON:
+        return b"".join([msgspec.json.encode(change) + b"\n" for change in changes])
+    return msgspec.json.encode(
+        forms.Page(changes=changes, at_start=at_start, at_end=at_end, bookmark=bookmark, links=forms.Links(**links))
+    )
+
+
+def _row(change: Change, guest: Guest) -> tuple[Any, ...]:
+    limited = guest.limited
+    named = change.connection and not limited
+    return (
+        guest.id_for(change.offset, change.key),
+        None if limited else change.bucket,
+        None if limited else change.offset,
+        change.timestamp,
+        change.key,
+        change.value,
+        guest.own(change.tags),
+        str(change.connection) if named else None,
+        change.series if named else None,
+    )
+
+
+def _ends(wanted: Wanted, page: Page, guest: Guest) -> tuple[bool, bool]:
+    """Whether the log begins and ends with this page. What others' changes decide is not told to a tenant: it is told
+    what follows from its own."""
+    if not guest.limited:
+        return page.at_start, page.at_end
+    whole = len(page.changes) < wanted.limit
+    if wanted.order == "desc":
+        return whole and wanted.since is None, wanted.until is None
+    return wanted.since is None, whole and wanted.until is None
+
+
+def _links(wanted: Wanted, page: Page, guest: Guest) -> dict[str, str]:
+    """The page after this one, in its direction, and the one before it."""
+    kept = {name: value for name, value in msgspec.to_builtins(wanted).items() if value not in (None, [], "any")}
+    for name in ("since", "until", "first", "end", "order", "block"):
+        kept.pop(name, None)
+    on, back = guest.bookmark(page.bookmark), guest.bookmark(page.previous)
+    until = {"until": wanted.until} if wanted.until is not None and wanted.order == "asc" else {}
+    since = {"since": wanted.since} if wanted.since is not None and wanted.order == "desc" else {}
+    if wanted.order == "asc":
+        following, preceding = {"since": on, **until}, {"until": back, "order": "desc"}
+    else:
+        following, preceding = {"until": on, "order": "desc", **since}, {"since": back}
+    return {
+        "next": f"/changes?{urlencode({**kept, **following}, doseq=True)}",
+        "previous": f"/changes?{urlencode({**kept, **preceding}, doseq=True)}",
+    }

@@ -1,0 +1,65 @@
+"""What becomes of a submission, as its client is told: certain and uncertain answers never look alike."""
+
+from typing import Any
+
+import pytest
+
+from hansard.http.access import EVERYBODY
+from hansard.http.changes import receipts_of
+from hansard.http.content import Rows
+from hansard.http.forms import Receipt, Receipts
+from hansard.http.problem import KINDS, Refusal
+from hansard.http.submitting import Fate
+from hansard.phaser import outcome as phaser
+
+STORED = phaser.Stored(phaser.Receipt(17, 1_000_000))
+REFUSALS: list[tuple[Any, str]] = [
+    (phaser.Gap(3), "series-gap"),
+    (phaser.Broken(), "stream-broken"),
+    (phaser.Invalid("why"), "bad-request"),
+    (phaser.Expired(), "expired"),
+    (phaser.Busy(), "busy"),
+    (phaser.ReadOnly("b", "it is full"), "read-only"),
+    (phaser.Importing(), "not-ready"),
+    (phaser.NotLeader(None, 1), "not-reachable"),
+]
+
+
+def told(*outcomes: Any, single: bool = False) -> Receipt | Receipts:
+    rows = Rows([b"k"] * len(outcomes), [b"v"] * len(outcomes), [[]] * len(outcomes), single)
+    return receipts_of(rows, [Fate(outcome, 0, 0) for outcome in outcomes], EVERYBODY)
+
+
+def refusal(*outcomes: Any, single: bool = False) -> Refusal:
+    with pytest.raises(Refusal) as refused:
+        told(*outcomes, single=single)
+    return refused.value
+
+
+@pytest.mark.parametrize(("outcome", "name"), REFUSALS, ids=lambda each: getattr(each, "__class__", each).__name__)
+def test_every_refusal_says_for_certain_that_nothing_is_stored(outcome: Any, name: str) -> None:
+    refused = refusal(outcome, single=True)
+    assert (refused.name, refused.problem.stored) == (name, "no")
+    assert refusal(outcome, outcome).problem.stored == "no"
+
+
+def test_unknown_is_a_type_of_its_own_and_wins_over_all_others() -> None:
+    assert refusal(phaser.Unknown(), single=True).problem.stored == "unknown"
+    for outcome, _ in REFUSALS:
+        mixed = refusal(STORED, outcome, phaser.Unknown())
+        assert (mixed.name, mixed.problem.stored) == ("unknown", "unknown")
+        assert [each.stored for each in mixed.problem.outcomes] == ["yes", "no", "unknown"]  # type: ignore[union-attr]
+    assert KINDS["unknown"].status not in {KINDS[name].status for _, name in REFUSALS}
+
+
+def test_some_stored_and_some_not_is_told_of_each() -> None:
+    partly = refusal(STORED, phaser.Busy(), phaser.Repeated(None))
+    assert (partly.name, partly.problem.stored) == ("partly-stored", "partly")
+    assert [each.stored for each in partly.problem.outcomes] == ["yes", "no", "yes"]  # type: ignore[union-attr]
+
+
+def test_one_is_answered_with_a_receipt_and_several_with_a_list() -> None:
+    single, several = told(STORED, single=True), told(STORED, phaser.Repeated(None))
+    assert isinstance(single, Receipt) and single.offset == 17 and single.timestamp == "1970-01-01T00:00:01.000000Z"
+    assert isinstance(several, Receipts) and [each.offset for each in several.receipts] == [17, None]
+    assert [each.repeated for each in several.receipts] == [False, True]
