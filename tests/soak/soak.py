@@ -190,7 +190,9 @@ class Soak:
     # In the end.
 
     async def _caught_up(self) -> bool:
-        return not any(watch.missing() for watch in self._watches)
+        return not any(watch.behind() for watch in self._watches) and not any(
+            watch.missing() for watch in self._watches
+        )
 
     async def _check(self) -> None:
         """All of the log, once more from its beginning."""

@@ -29,10 +29,10 @@ def audit() -> Audit:
 
 def test_a_reader_that_sees_all_misses_nothing(audit: Audit) -> None:
     watch = Watch(audit, "r")
-    assert watch.missing() == [Missing("k", 0), Missing("k", 1), Missing("k", 3)]
+    assert watch.behind() and watch.missing() == [Missing("k", 0), Missing("k", 1), Missing("k", 3)]
     for number in (0, 1, 3):
         watch.see("k", number)
-    assert watch.missing() == [] and watch.count == 3
+    assert not watch.behind() and watch.missing() == [] and watch.count == 3
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,18 @@ class Audit:
 
     def __init__(self) -> None:
         self._numbers: defaultdict[str, set[int]] = defaultdict(set)
+        self._last: dict[str, int] = {}
         self.count = 0
 
     def acknowledge(self, key: str, number: int) -> None:
         assert number not in self._numbers[key], f"{key} {number} was acknowledged twice"
         self._numbers[key].add(number)
+        self._last[key] = max(number, self.last(key))
         self.count += 1
+
+    def last(self, key: str) -> int:
+        """The highest number; -1 if there is none."""
+        return self._last.get(key, -1)
 
     def of(self, key: str) -> set[int]:
         return self._numbers.get(key, set())
@@ -41,10 +47,12 @@ class Audit:
 class Watch:
     """What one reader has seen. Raises Broken at once where that cannot be. Only `wanted` numbers are looked for."""
 
-    def __init__(self, audit: Audit, who: str, wanted: Callable[[int], bool] = lambda _: True) -> None:
+    def __init__(self, audit: Audit, who: str, wanted: Callable[[int], bool] | None = None) -> None:
         self._audit = audit
         self._who = who
-        self._wanted = wanted
+        self._wanted = wanted or (lambda _: True)
+        self._apart = 0 if wanted is None else 1
+        """So many numbers in a row may be there that are not wanted."""
         self._last: dict[str, int] = {}
         self._missed: dict[str, set[int]] = {}
         """Numbers that were passed over, and were not acknowledged by then."""
@@ -63,6 +71,10 @@ class Watch:
             self._missed.setdefault(key, set()).update(passed)
         self._last[key] = number
         self.count += 1
+
+    def behind(self) -> bool:
+        """Whether there is more to come: quick to say, other than what is missing."""
+        return any(self._audit.last(key) - self._last.get(key, -1) > self._apart for key in self._audit)
 
     def missing(self) -> list[Missing]:
         """What was acknowledged, and is not seen yet."""

@@ -55,7 +55,9 @@ class Tour:
             for tenant in self._tenants:
                 tenant.going = False
             await asyncio.wait(working)
-            await self._until(lambda: _said(not watch.missing()), "who follows does not catch up")
+            await self._until(
+                lambda: _said(not watch.behind() and not watch.missing()), "who follows does not catch up"
+            )
             following.cancel()
         await self._check(watch)
 
