@@ -33,6 +33,7 @@ KILL_S: Final = (0.5, 2.5)
 DOWN_S: Final = (0.0, 1.0)
 REBORN_S: Final = (1.0, 4.0)
 """From one life of the follower that comes again by its bookmark to the next."""
+LIFE_CHANGES: Final = 4_000
 END_S_MAX: Final = 90.0
 TAGS: Final = ("even", "odd")
 
@@ -122,16 +123,19 @@ class Soak:
                 _see(watch, change)
 
     async def _follow_again(self, watch: Watch) -> None:
-        """Again and again, with nothing but the text of the bookmark of the time before."""
+        """Again and again, with nothing but the text of the bookmark of the time before: after some changes, in the
+        middle of what has come, or after some time."""
         token: str | None = None
         while True:
             async with await self._client() as client:
-                follow = client.follow(since=token, tags=["soak"])
+                follow, left = client.follow(since=token, tags=["soak"]), self._random.randrange(1, LIFE_CHANGES)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._random.uniform(*REBORN_S)):
                         async for change in follow:
                             _see(watch, change)
-                            token = str(follow.bookmark)
+                            token, left = str(follow.bookmark), left - 1
+                            if not left:
+                                break
             self.happened["came again"] += 1
 
     # What happens to them.
