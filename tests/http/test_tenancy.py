@@ -251,6 +251,20 @@ def test_events_of_a_tenant_are_its_own(guarded: Town, acme: Caller, globex: Cal
         assert [each.data["key"] for each in listener.changes(1)] == ["next"]
 
 
+def test_whoever_loses_its_token_is_told_nothing_more(guarded: Town, admin: Caller) -> None:
+    token = admin.post("/tokens", {"name": "listener", "scopes": ["read"]}).json["token"]
+    headers, tag = {"Authorization": f"Bearer {token}"}, f"live-{token_hex(6)}"
+    with Listener(guarded.address("c"), f"/changes/stream?tag={tag}", headers) as listener:
+        admin.post("/changes", {"key": "before", "tags": [tag]})
+        events = listener.events()
+        first = next(event for event in events if event.data)
+        assert admin.call("DELETE", "/tokens/listener").status == 200
+        admin.post("/changes", {"key": "after", "tags": [tag]})
+        last = next(event for event in events if event.data)
+    assert (first.data["key"], last.kind) == ("before", "problem")
+    assert last.data["type"] == "urn:hansard:problem:no-token"
+
+
 def test_a_tenant_of_prefixes_says_what_it_wants(globex: Caller) -> None:
     _, key = secret(globex)
     assert globex.get("/changes").problem == "not-allowed"

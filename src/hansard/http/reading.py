@@ -149,6 +149,7 @@ class Reading:
             page = (await self.source.page(query)).page
         except NotKept as gone:
             raise gone_for(guest, gone) from gone
+        guest = call.again()  # it may have waited for long
         links = _links(wanted, page, guest)
         at_start, at_end = _ends(wanted, page, guest)
         headers = {
