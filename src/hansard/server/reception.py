@@ -278,10 +278,11 @@ class Reception:
 
     def look(self, core: Participant) -> None:
         """After each turn: reads whose time is over, and those of buckets that are elsewhere now."""
-        for number, asked in self._lounge.overdue(self._now_us()):
-            del self._visits[asked.asker].waiting[number]
-            assert asked.read is not None
-            self._say(asked.asker, self._pages.empty(asked.id, asked.read))
+        if self._lounge:
+            for number, asked in self._lounge.overdue(self._now_us()):
+                del self._visits[asked.asker].waiting[number]
+                assert asked.read is not None
+                self._say(asked.asker, self._pages.empty(asked.id, asked.read))
         if core.distributor.version != self._version:
             self._version = core.distributor.version
             for number, asked in self._lounge.moved(lambda bucket: bucket in core.copies.running):
@@ -324,7 +325,8 @@ class Reception:
         for asker in self._answering:
             asker.flush()
         self._answering.clear()
-        self._look_whether_finished()
+        if self._finished is not None:
+            self._look_whether_finished()
 
 
 READ_US_MIN: Final = 5_000_000
