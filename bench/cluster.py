@@ -28,7 +28,7 @@ class Cluster:
             command = [sys.executable, "-m", "hansard", "start", where, "--name", name]
             command += ["--listen", f"127.0.0.1:{self.ports[name]}", "--log-level", "warning"]
             if name == self.founder:
-                command += ["--found", "--participants", str(len(self.ports))]
+                command += ["--found", "--open", "--participants", str(len(self.ports))]
                 command += [word for option, value in self._options.items() for word in (f"--{option}", str(value))]
             else:
                 others = [port for other, port in self.ports.items() if other != name]

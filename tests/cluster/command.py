@@ -12,6 +12,7 @@ from typing import Final
 
 COMMAND: Final = [sys.executable, "-m", "hansard"]
 PATIENCE_S: Final = 30
+TOKEN: Final = "admin token: "
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -33,6 +34,8 @@ class Started:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
         self.lines: list[str] = []
+        self.token = ""
+        """The first one, if it has founded a cluster that needs some."""
         self._news = Condition()
         self._reading = Thread(target=self._read, daemon=True)
         self._reading.start()
@@ -56,7 +59,10 @@ class Started:
 
     def ready(self) -> None:
         assert self.process.stdout is not None
-        assert self.process.stdout.readline() == "ready\n", "".join(self.lines)
+        line = self.process.stdout.readline()
+        if line.startswith(TOKEN):
+            self.token, line = line.removeprefix(TOKEN).strip(), self.process.stdout.readline()
+        assert line == "ready\n", "".join(self.lines)
 
     def stop(self, number: int) -> int:
         self.process.send_signal(number)

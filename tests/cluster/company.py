@@ -117,7 +117,7 @@ class Company:
 
     # What it says of itself.
 
-    async def ask(self, name: str, **question: Any) -> Any:
+    async def ask(self, name: str, /, **question: Any) -> Any:
         async with await self.dial(name) as visitor:
             return await visitor.ask(**question)
 

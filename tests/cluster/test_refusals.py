@@ -54,7 +54,7 @@ def test_wrong_settings_are_told_all_at_once_and_nothing_is_made(tmp_path: Path)
 
 
 def test_unprotected_address_is_refused(tmp_path: Path) -> None:
-    done = ended("start", tmp_path / "d", "--found", "--listen", "10.0.0.1:7301")
+    done = ended("start", tmp_path / "d", "--found", "--open", "--listen", "10.0.0.1:7301")
     refused(done, 2, "10.0.0.1 can be reached by others, and there is no TLS: give --tls-cert, --tls-key and --tls-ca")
 
 
@@ -97,7 +97,7 @@ def tls(certs: Path, name: str) -> list[str]:
 
 def test_what_is_in_use_is_refused_and_not_disturbed(tmp_path: Path) -> None:
     here, there = listen(2)
-    with started(tmp_path / "a", "--name", "a", "--found", "--listen", here) as first:
+    with started(tmp_path / "a", "--name", "a", "--found", "--open", "--listen", here) as first:
         first.ready()
         pid = first.process.pid
         for address in (here, there):
@@ -118,7 +118,7 @@ async def _check_alone(address: str) -> None:
 
 
 def test_address_of_another_machine_is_refused(tmp_path: Path) -> None:
-    done = ended("start", tmp_path / "d", "--found", "--listen", "192.0.2.1:7301", "--insecure")
+    done = ended("start", tmp_path / "d", "--found", "--open", "--listen", "192.0.2.1:7301", "--insecure")
     refused(
         done, 1, "cannot listen on 192.0.2.1:7301 (Cannot assign requested address): give an address of this machine"
     )
@@ -127,7 +127,7 @@ def test_address_of_another_machine_is_refused(tmp_path: Path) -> None:
 
 def test_directory_of_another_participant_or_release_is_refused(tmp_path: Path) -> None:
     (here,) = listen()
-    with started(tmp_path / "a", "--name", "a", "--found", "--listen", here) as first:
+    with started(tmp_path / "a", "--name", "a", "--found", "--open", "--listen", here) as first:
         first.ready()
         assert first.stop(signal.SIGTERM) == 0
     done = ended("start", tmp_path / "a", "--name", "b", "--listen", here)
@@ -148,8 +148,8 @@ def test_directory_of_another_participant_or_release_is_refused(tmp_path: Path) 
 def test_participant_of_another_cluster_is_told_so_on_both_sides(tmp_path: Path) -> None:
     here, there = listen(2)
     with (
-        started(tmp_path / "a", "--name", "a", "--found", "--listen", here) as ours,
-        started(tmp_path / "b", "--name", "b", "--found", "--listen", there) as theirs,
+        started(tmp_path / "a", "--name", "a", "--found", "--open", "--listen", here) as ours,
+        started(tmp_path / "b", "--name", "b", "--found", "--open", "--listen", there) as theirs,
     ):
         ours.ready()
         theirs.ready()
@@ -169,13 +169,13 @@ def test_who_cannot_be_let_in_says_why(tmp_path: Path) -> None:
         joining.hear(f"b does not take part yet: there is no address in {seeds}")
         seeds.write_text(f"{here}\n")
         joining.hear(f"asking at {here} from now on")
-        with started(tmp_path / "a", "--name", "a", "--found", "--listen", here) as founding:
+        with started(tmp_path / "a", "--name", "a", "--found", "--open", "--listen", here) as founding:
             founding.ready()
             joining.ready()
     with started(tmp_path / "c", "--name", "c", "--join", here, "--listen", there) as alone:
         alone.hear(f"c does not take part yet: nobody can be reached at {here} .connection refused.")
         assert alone.stop(signal.SIGTERM) == 0
-    with started(tmp_path / "c", "--found", "--listen", there) as confused:
+    with started(tmp_path / "c", "--found", "--open", "--listen", there) as confused:
         confused.hear("c does not take part yet: its directory was made to join a cluster, and it knows nobody")
 
 
@@ -185,7 +185,7 @@ def test_who_cannot_be_let_in_says_why(tmp_path: Path) -> None:
 def test_only_who_has_a_certificate_of_our_authority_takes_part(tmp_path: Path) -> None:
     ours, theirs = papers(tmp_path / "ours", "a", "b", "c", "d"), papers(tmp_path / "theirs", "b")
     here, *there = listen(4)
-    first: list[str | Path] = [tmp_path / "a", "--name", "a", "--found", "--listen", here, *tls(ours, "a")]
+    first: list[str | Path] = [tmp_path / "a", "--name", "a", "--found", "--open", "--listen", here, *tls(ours, "a")]
     with started(*first) as founding:
         founding.ready()
 
@@ -225,7 +225,7 @@ def test_client_with_tls_at_a_port_without_is_refused(tmp_path: Path) -> None:
             await asyncio.wait_for(spoken(here, trusting(certs)), 10)
         assert await spoken(here) == "a"
 
-    with started(tmp_path / "a", "--name", "a", "--found", "--listen", here) as plain:
+    with started(tmp_path / "a", "--name", "a", "--found", "--open", "--listen", here) as plain:
         plain.ready()
         run(test())
         plain.hear("ending the connection with 127.0.0.1:.*: it speaks TLS, and we do not: either both")
@@ -234,7 +234,7 @@ def test_client_with_tls_at_a_port_without_is_refused(tmp_path: Path) -> None:
 def test_certificates_are_changed_while_it_runs(tmp_path: Path) -> None:
     (here,) = listen()
     certs = papers(tmp_path / "certs", "a", "b")
-    words: list[str | Path] = [tmp_path / "a", "--name", "a", "--found", "--listen", here]
+    words: list[str | Path] = [tmp_path / "a", "--name", "a", "--found", "--open", "--listen", here]
     words += ["--tls-clients", "require", *tls(certs, "a")]
 
     async def test(server: Started) -> None:

@@ -30,9 +30,9 @@ class Visitor:
         self.hello: Hello | None = None
 
     @classmethod
-    async def dial(cls, address: tuple[str, int], secure: SSLContext | None = None) -> Self:
+    async def dial(cls, address: tuple[str, int], secure: SSLContext | None = None, token: str = "") -> Self:
         visitor = cls(*await asyncio.open_connection(*address, ssl=secure))
-        visitor._writer.writelines(greeting(Hello(Role.CLIENT)))
+        visitor._writer.writelines(greeting(Hello(Role.CLIENT, token=token)))
         return visitor
 
     async def __aenter__(self) -> Self:
@@ -43,19 +43,38 @@ class Visitor:
     ) -> None:
         self._writer.transport.abort()
 
-    async def submit(self, bucket: int, batch: Batch, level: int, wait_us: int = WAIT_US) -> Any:
+    async def submit(
+        self,
+        bucket: int,
+        batch: Batch,
+        level: int,
+        wait_us: int = WAIT_US,
+        continues: submission.Continues | None = None,
+    ) -> Any:
         id = next(self._ids)
-        return await self._exchange(id, submission.Submit(id, bucket, batch, wait_us, level))
+        return await self._exchange(id, submission.Submit(id, bucket, batch, wait_us, level, continues=continues))
 
     async def connect(self, name: str = "") -> int:
-        id = next(self._ids)
-        connected = await self._exchange(id, wire.Connect(id, WAIT_US, name))
+        connected = await self.ask_number(name)
         assert isinstance(connected, wire.Connected) and connected.connection
         return connected.connection
 
-    async def read(self, bucket: int, offset: int, wait_us: int = 0, *, linear: bool = False) -> Any:
+    async def ask_number(self, name: str = "", broken: int = 0, wait_us: int = WAIT_US) -> Any:
         id = next(self._ids)
-        return await self._exchange(id, wire.Read(id, bucket, offset, wait_us, linear=linear))
+        return await self._exchange(id, wire.Connect(id, wait_us, name, broken))
+
+    async def read(
+        self,
+        bucket: int,
+        offset: int,
+        wait_us: int = 0,
+        *,
+        linear: bool = False,
+        tags: tuple[bytes, ...] = (),
+        every: bool = False,
+    ) -> Any:
+        id = next(self._ids)
+        return await self._exchange(id, wire.Read(id, bucket, offset, wait_us, tags=tags, every=every, linear=linear))
 
     async def ask(self, **question: Any) -> Any:
         told = await self.exchange(question)

@@ -54,7 +54,7 @@ def test_a_planted_bug_breaks_a_promise_in_the_simulator(patch: Path, tmp_path: 
 
 def _planted(patch: Path, folder: Path) -> Path:
     """A copy of the code with the bug."""
-    for name in ("src", "sim", "tests"):
+    for name in ("src", "sim", "tests", "bench"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "planted"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     applied = subprocess.run(

@@ -12,7 +12,8 @@ from hansard.server.tls import Files
 
 
 def papers(directory: Path, *names: str) -> Path:
-    make(directory, [Wanted(name) for name in names])
+    """Those with a colon in their names are clients'."""
+    make(directory, [Wanted(name, is_client=":" in name) for name in names])
     return directory
 
 

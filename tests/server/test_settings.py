@@ -39,7 +39,14 @@ def test_command_line_counts_before_environment_and_that_before_file(tmp_path: P
 
 
 def test_every_setting_can_come_from_each_place(tmp_path: Path) -> None:
-    words = {"found": "true", "insecure": "yes", "buckets": "4", "replication": "2", "participants": "5"}
+    words = {
+        "found": "true",
+        "open": "true",
+        "insecure": "yes",
+        "buckets": "4",
+        "replication": "2",
+        "participants": "5",
+    }
     given = {name: words.get(name, "x") for name in SETTINGS}
     file = tmp_path / "settings.toml"
     file.write_text("\n".join(f'{name} = "{value}"' for name, value in given.items()))

@@ -19,6 +19,7 @@ Buckets = _option("N", "Found with so many buckets, a power of two; 8 if not giv
 Replication = _option("N", "Found with so many copies of each bucket; 3 if not given.")
 Shape = _option("SHAPE", "Found with this way of a batch through the copies: star or chain.")
 Count = _option("N", "Make the buckets when so many participants are there; 1 if not given.")
+Open = typer.Option("--open", help="Found a cluster that needs no tokens.", show_default=False)
 Join = _option("HOST:PORT", "Somebody of the cluster to join; may be repeated.")
 JoinFile = _option("FILE", "Addresses to join by, one on a line; read again and again.")
 TlsCert = _option("FILE", "Its certificate, which must be for its name.")
@@ -43,6 +44,7 @@ def start(
     replication: Annotated[str | None, Replication] = None,
     shape: Annotated[str | None, Shape] = None,
     participants: Annotated[str | None, Count] = None,
+    open: Annotated[bool | None, Open] = None,
     join: Annotated[list[str] | None, Join] = None,
     join_file: Annotated[str | None, JoinFile] = None,
     tls_cert: Annotated[str | None, TlsCert] = None,
@@ -58,7 +60,8 @@ def start(
     """Run one participant of a cluster.
 
     The first one founds the cluster, the others join it by the address of anybody who is there. Started again, each
-    goes on with what is in its directory.
+    goes on with what is in its directory. Without --open clients need tokens, and the founder writes the first one,
+    which is for administrators, before it is ready: that once, and nowhere else.
 
     Every setting may also come from the environment (HANSARD_JOIN_FILE for --join-file) or from a file (join_file). The
     command line counts before the environment, and the environment before the file.

@@ -7,8 +7,10 @@ a grant has its proposer's number. What does not fit the state any more changes 
 from enum import StrEnum
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
+from .entitlement import Entitlement
 from .member import Node
 from .settings import Keep, Settings, Shape
 
@@ -95,6 +97,8 @@ class Found(Struct, frozen=True, tag="found"):
     """The log's id. An import keeps the one that the log had."""
     importing: bool = False
     """Nothing opens before the order to finish: what is in the buckets comes from another cluster."""
+    open: bool | UnsetType = UNSET
+    """False: whoever comes needs a token, and one for admin is there already. Where it is not said it is open."""
 
 
 class Drain(Struct, frozen=True, tag="drain"):
@@ -157,12 +161,66 @@ class Configure(Struct, frozen=True, tag="configure"):
     retain_changes: int | None = None
 
 
-Wish = Found | Double | Finish | Drain | Undrain | Move | Release | Pause | Resume | Configure
+class Guard(Struct, frozen=True, tag="guard"):
+    """Whether everybody may come in, or only who has a token."""
+
+    open: bool
+
+
+Wish = Found | Double | Finish | Drain | Undrain | Move | Release | Pause | Resume | Configure | Guard
+
+
+# Who may do what (tokens.py). A participant makes these for an operator, who never sees or says them as they are.
+
+
+class GrantToken(Struct, frozen=True, tag="grant token"):
+    """The same name again puts this one in the place of the one before."""
+
+    name: str
+    id: str
+    digest: bytes
+    """SHA-256 of the token's secret, which is nowhere in the log."""
+    allows: Entitlement
+    lasts_us: int
+    """0: for ever."""
+    wall_us: int
+    """The proposer's idea of the cluster's time."""
+
+    def __repr__(self) -> str:
+        return f"<GrantToken {self.name} {self.id} {self.allows}>"
+
+
+class RevokeToken(Struct, frozen=True, tag="revoke token"):
+    name: str
+    wall_us: int
+
+
+class Seal(Struct, frozen=True, tag="seal"):
+    """The cluster's own key. The first one counts."""
+
+    key: bytes
+
+    def __repr__(self) -> str:
+        return "<Seal>"
+
+
+Entitling = GrantToken | RevokeToken | Seal
 
 
 class Order(Struct, frozen=True, tag="order"):
     id: str
-    wish: Wish
+    wish: Wish | Entitling
+
+
+def discreet(wish: Wish | Entitling) -> Wish | Entitling:
+    """As it is remembered, and told to whoever asks what has become of it."""
+    match wish:
+        case GrantToken():
+            return replace(wish, digest=b"")
+        case Seal():
+            return Seal(b"")
+        case _:
+            return wish
 
 
 Command = Reports | Grant | Names | Hold | LetGo | Retire | Resign | Order

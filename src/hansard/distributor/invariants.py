@@ -16,6 +16,7 @@ from .holds import HOLDS_MAX, PLACES_MAX, Holds
 from .member import Member
 from .records import Records
 from .slots import Slots
+from .tokens import DIGEST_BYTES, LIMITED_BYTES_MAX, TOKENS_MAX, Tokens
 
 
 class Moment(Struct, frozen=True):
@@ -24,10 +25,14 @@ class Moment(Struct, frozen=True):
     version: int
     buckets: tuple[Bucket, ...]
     floors: Mapping[int, int]
+    key: bytes
+    wall_us: int
 
 
 def moment(records: Records) -> Moment:
-    return Moment(records.version, tuple(records.buckets), dict(records.holds.floors))
+    return Moment(
+        records.version, tuple(records.buckets), dict(records.holds.floors), records.tokens.key, records.tokens.wall_us
+    )
 
 
 def check_state(records: Records) -> None:
@@ -39,6 +44,7 @@ def check_state(records: Records) -> None:
     assert all(member in records.slots.present for member in records.retiring), "about to stop, and not there"
     check_levels(records)
     check_holds(records.holds, records.buckets)
+    check_tokens(records.tokens)
     for number, bucket in enumerate(records.buckets):
         what = f"bucket {number}: {bucket}"
         check_government(bucket, what)
@@ -55,6 +61,17 @@ def check_holds(holds: Holds, buckets: Sequence[Bucket]) -> None:
             assert floor <= held.place(bucket), f"bucket {bucket} may be dropped up to {floor}; {name} holds {held}"
     for name, held in holds.held.items():
         assert held.expires_us > holds.wall_us, f"{name} is over: {held}"
+
+
+def check_tokens(tokens: Tokens) -> None:
+    """Each is what it may be, can be found by its id alone, and is not over; and there are not too many."""
+    granted = tokens.granted
+    assert len(granted) <= TOKENS_MAX
+    assert sum([token.limited_bytes for token in granted.values()]) <= LIMITED_BYTES_MAX
+    for name, token in granted.items():
+        assert tokens.find(token.id) == (name, token), f"{name} cannot be found"
+        assert not token.allows.trouble and len(token.digest) == DIGEST_BYTES, f"{name} cannot be: {token}"
+        assert not token.is_over(tokens.wall_us), f"{name} is over: {token}"
 
 
 def check_slots(slots: Slots) -> None:
@@ -144,6 +161,8 @@ def check_step(before: Moment, records: Records) -> None:
     splits = check_splits(before.buckets, records.buckets) if before.buckets else 0
     check_room(before.buckets, records, splits)
     check_floors(before, records)
+    assert before.key in (b"", records.tokens.key), "what was sealed cannot be opened any more"
+    assert records.tokens.wall_us >= before.wall_us, "time goes backwards"
     assert records.census == Census(records.buckets), "what is the matter with which?"
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from .command import Double, Drain, Found, Move, Wish
+from .command import Double, Drain, Entitling, Found, Move, Wish
 
 REMEMBERED: Final = 1000
 RUNNING_MAX: Final = 500
@@ -29,7 +29,7 @@ class Standing(StrEnum):
 
 
 class Status(Struct, frozen=True, array_like=True):
-    wish: Wish
+    wish: Wish | Entitling
     standing: Standing
     remark: str = ""
 
@@ -55,7 +55,7 @@ class Orders:
         """In the order in which they came, as they are now."""
         return dict(self._running)
 
-    def note(self, id: str, wish: Wish, standing: Standing, remark: str = "") -> None:
+    def note(self, id: str, wish: Wish | Entitling, standing: Standing, remark: str = "") -> None:
         self._statuses[id] = Status(wish, standing, remark)
         if standing is Standing.RUNNING:
             assert isinstance(wish, Lasting)

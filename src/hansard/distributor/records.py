@@ -1,4 +1,4 @@
-"""All that the distributor knows: the table of buckets, places, orders, connections, holds; and its image."""
+"""All that the distributor knows: the table of buckets, places, orders, connections, holds, tokens; and its image."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 import xxhash
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from .bucket import Bucket, State
 from .census import Census
@@ -19,6 +20,8 @@ from .orders import Orders, Status
 from .settings import Settings
 from .slots import Image as SlotsImage
 from .slots import Slots
+from .tokens import Image as TokensImage
+from .tokens import Tokens
 
 NO_SETTINGS: Final = Settings()
 
@@ -40,6 +43,13 @@ class Image(Struct, frozen=True, array_like=True):
     holds: HoldsImage = HoldsImage()
 
 
+class FullImage(Image, frozen=True, array_like=True):
+    """Of a cluster with tokens. Without any the image is what it was before there were such."""
+
+    tokens: TokensImage = TokensImage()
+
+
+NO_TOKENS: Final = TokensImage()
 NOTHING: Final = Image()
 
 
@@ -82,6 +92,7 @@ class Records:
         self.orders = Orders(image.orders)
         self.connections = Connections(image.connections)
         self.holds = Holds(image.holds)
+        self.tokens = Tokens(image.tokens if isinstance(image, FullImage) else None)
         self.log = image.log
         """Its id; empty until it is founded."""
         self.importing = image.importing
@@ -109,10 +120,12 @@ class Records:
             tuple(self.retiring),
             self.holds.image(),
         )
-        return msgspec.msgpack.encode(image) if image != NOTHING else b""
+        tokens = self.tokens.image()
+        whole = image if tokens == NO_TOKENS else FullImage(**asdict(image), tokens=tokens)
+        return msgspec.msgpack.encode(whole) if whole != NOTHING else b""
 
     def restore(self, image: bytes) -> None:
-        self._set(msgspec.msgpack.decode(image, type=Image) if image else NOTHING)
+        self._set(msgspec.msgpack.decode(image, type=FullImage) if image else NOTHING)
         self.touched.clear()
         self.touched.update(dict.fromkeys(range(len(self.buckets))))
 

@@ -6,7 +6,26 @@ from msgspec.structs import replace
 
 from . import transition
 from .bucket import State
-from .command import Configure, Double, Drain, Finish, Found, Move, Order, Pause, Release, Resume, Undrain, Wish
+from .command import (
+    Configure,
+    Double,
+    Drain,
+    Entitling,
+    Finish,
+    Found,
+    GrantToken,
+    Guard,
+    Move,
+    Order,
+    Pause,
+    Release,
+    Resume,
+    RevokeToken,
+    Seal,
+    Undrain,
+    Wish,
+    discreet,
+)
 from .member import Member
 from .orders import RUNNING_MAX, Lasting, Standing
 from .records import Records, has
@@ -23,6 +42,7 @@ def take(records: Records, order: Order) -> None:
         remark = f"{RUNNING_MAX} orders are running already"
     else:
         remark = _begin(records, order)
+    wish = discreet(wish)
     if remark:
         records.orders.note(order.id, wish, Standing.REFUSED, remark)
     else:
@@ -52,6 +72,14 @@ def _begin(records: Records, order: Order) -> str:
             return ""
         case Configure():
             return _configure(records, wish)
+        case Guard():
+            return records.tokens.open() if wish.open else records.tokens.guard()
+        case GrantToken():
+            return records.tokens.grant(wish)
+        case RevokeToken():
+            return records.tokens.revoke(wish)
+        case Seal():
+            return records.tokens.seal(wish)
         case _:
             assert_never(wish)
 
@@ -65,6 +93,8 @@ def _found(records: Records, found: Found) -> str:
         return f"it takes at least one participant, not {found.participants}"
     if found.settings.trouble:
         return found.settings.trouble
+    if found.open is False and (refusal := records.tokens.guard()):
+        return refusal
     records.founding, records.settings = found, found.settings
     return ""
 
@@ -242,10 +272,12 @@ def _goal(records: Records, move: Move) -> tuple[Member, ...] | None:
     return tuple(found)
 
 
-def remaining(records: Records, wish: Wish) -> int:
+def remaining(records: Records, wish: Wish | Entitling) -> int:
     """How many buckets are not yet as an operator wants them. Also for wishes that are granted at once, and take their
     time all the same."""
     match wish:
+        case Guard() | GrantToken() | RevokeToken() | Seal():
+            return 0
         case Found() | Finish() | Release() | Pause():
             return 0 if records.founding is None else records.founding.buckets
         case Double():

@@ -11,9 +11,15 @@
 {"ask": "holds"}                          what is held, by whom and until when; from where on each bucket is retained
 {"ask": "hold", "name": ..., "lasts_s": ..., "bookmark": ...}  hold on to all from a place on; or "offsets": {"0": 17}
 {"ask": "let go", "name": ...}            a hold is not needed any more
+{"ask": "tokens"}                         whether one is needed, and what each allows
+{"ask": "grant", "name": ..., "scopes": ["read"], "tags": [...], "prefixes": [...], "expires_s": ..., "rates": ...}
+{"ask": "revoke", "name": ...}            a token is of no use any more
 
 A hold is in the atomic log when it is answered: from then on nothing at or after its place is dropped by any
 participant, until it is over, moved or let go of (distributor/holds.py). The same name again moves and renews it.
+
+Whoever may do anything may ask for the table, because clients find their way by it. Who reads everything may hold. All
+else takes the scope admin.
 """
 
 from collections.abc import Callable
@@ -23,13 +29,17 @@ import msgspec
 from msgspec import Struct
 
 from hansard.distributor.command import Order, Wish
+from hansard.distributor.entitlement import Scope
 from hansard.distributor.orders import Status as OrderStatus
 from hansard.participant.effect import AnswerCommand, AnswerHold
 from hansard.participant.event import Command, Event, Leave
 from hansard.participant.participant import Participant
 from hansard.phaser.government import epoch_of
 
+from . import tokens
+from .grant import EVERYTHING, NOT_ALLOWED, NOTHING_YET, Grant
 from .holding import DropHold, Holding, ListHolds, SetHold, listed
+from .tokens import DropToken, Granting, ListTokens, NewToken, Settled
 
 
 class Status(Struct, frozen=True, tag_field="ask", tag="status"):
@@ -65,7 +75,9 @@ class Scrub(Struct, frozen=True, tag_field="ask", tag="scrub"):
     pass
 
 
-Question = Status | Table | Buckets | Give | Follow | GiveUp | Mark | Scrub | ListHolds | SetHold | DropHold
+AboutHolds = ListHolds | SetHold | DropHold
+AboutTokens = ListTokens | NewToken | DropToken
+Question = Status | Table | Buckets | Give | Follow | GiveUp | Mark | Scrub | AboutHolds | AboutTokens
 
 Told = Callable[[bytes], None]
 Refused = Callable[[str], None]
@@ -87,17 +99,35 @@ class Admin:
         """What the shell knows and the core does not."""
         self._scrub = scrub
         self._number = 0
-        self._asked: dict[int, Told] = {}
+        self._asked: dict[int, Settled] = {}
         self.marked_down = False
         self._holding = Holding(happen)
+        self._granting = Granting(self._give)
 
-    def ask(self, question: bytes, told: Told, refused: Refused) -> None:
+    def ask(self, question: bytes, told: Told, refused: Refused, grant: Grant = EVERYTHING) -> None:
+        """Whoever has not looked itself at who asks hands over what that one may do."""
         try:
-            asked = msgspec.json.decode(question, type=Question)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            asked = understood(question)
+        except ValueError as error:
             refused(f"this is no question: {error}")
             return
+        if not may_ask(grant, asked):
+            refused(NOT_ALLOWED)
+            return
         self._answer(asked, told, refused)
+
+    @staticmethod
+    def is_for_all(question: bytes) -> bool:
+        """Whether everybody may ask it, even if nobody knows yet who may do what."""
+        try:
+            return may_ask(NOTHING_YET, understood(question))
+        except ValueError:
+            return True  # and is told what is wrong with it
+
+    def _give(self, order: Order, settled: Settled) -> None:
+        self._number += 1
+        self._asked[self._number] = settled
+        self._happen(Command(self._number, order))
 
     def _answer(self, asked: Question, told: Told, refused: Refused) -> None:
         core = self._core()
@@ -109,9 +139,7 @@ class Admin:
             case Buckets():
                 told(msgspec.json.encode(copies(core)))
             case Give():
-                self._number += 1
-                self._asked[self._number] = told
-                self._happen(Command(self._number, Order(asked.id, asked.wish)))
+                self._give(Order(asked.id, asked.wish), lambda status: told(_given(status)))
             case Follow():
                 status, remaining = core.status(asked.id)
                 if status is None:
@@ -131,19 +159,19 @@ class Admin:
                 told(msgspec.json.encode(listed(core)))
             case SetHold() | DropHold():
                 self._holding.ask(asked, core, told, refused)
+            case ListTokens():
+                told(msgspec.json.encode(tokens.listed(core)))
+            case NewToken() | DropToken():
+                self._granting.ask(asked, core, told, refused)
             case Scrub():
                 self._scrub()
                 told(b"{}")
 
     def answered(self, answer: AnswerCommand) -> None:
         """An order is in the log. That of the founding nobody has asked for."""
-        told = self._asked.pop(answer.id, None)
-        if told is None:
-            return
-        if answer.status is None:
-            told(msgspec.json.encode({"standing": "refused", "remark": "such an order is too long", "remaining": 0}))
-        else:
-            told(msgspec.json.encode(_order(answer.status, 0)))
+        settled = self._asked.pop(answer.id, None)
+        if settled is not None:
+            settled(answer.status)
 
     def held(self, answer: AnswerHold) -> None:
         self._holding.answered(answer)
@@ -159,6 +187,7 @@ class Admin:
             "incarnation": core.here.member.incarnation if core.here.member is not None else None,
             "cluster": consensus.cluster.id,
             "log": distributor.log,
+            "open": not distributor.tokens.guarded if distributor.buckets or distributor.founding else None,
             "version": distributor.version,
             "atomic": {
                 "role": consensus.role,
@@ -182,6 +211,27 @@ class Admin:
             "marked_down": self.marked_down,
             **self._extra(),
         }
+
+
+def understood(question: bytes) -> Question:
+    """Raises ValueError where it is none."""
+    try:
+        asked: Question = msgspec.json.decode(question, type=Question)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+    return asked
+
+
+def may_ask(grant: Grant, asked: Question) -> bool:
+    match asked:
+        case Table():
+            return True
+        case Status() if grant is NOTHING_YET:  # what keeps a participant from taking part is told by nobody else
+            return True
+        case ListHolds() | SetHold() | DropHold():
+            return grant.may(Scope.ADMIN) or (grant.may(Scope.READ) and not grant.is_limited)
+        case _:
+            return grant.may(Scope.ADMIN)
 
 
 def table(core: Participant) -> dict[str, Any]:
@@ -228,6 +278,12 @@ def copies(core: Participant) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _given(status: OrderStatus | None) -> bytes:
+    if status is None:
+        return msgspec.json.encode({"standing": "refused", "remark": "such an order is too long", "remaining": 0})
+    return msgspec.json.encode(_order(status, 0))
 
 
 def _order(status: OrderStatus, remaining: int) -> dict[str, Any]:

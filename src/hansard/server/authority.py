@@ -1,9 +1,9 @@
-"""Makes the certificates of a cluster: an authority of its own, and for each participant one that both sides of a
-connection can show.
+"""Makes the certificates of a cluster: an authority of its own, for each participant one that both sides of a
+connection can show, and for clients such that say what they may do (grant.py).
 
     ca.pem       the authority's certificate, for everybody
     ca.key       its key: whoever has it can make participants; only for making more certificates
-    NAME.pem     a participant's certificate
+    NAME.pem     a participant's certificate; or a client's, whose name SCOPES:NAME is SCOPES-NAME in its files'
     NAME.key     its key
 
 Nothing that is there is ever written over. An authority that is there is used again.
@@ -41,6 +41,13 @@ class Wanted(NamedTuple):
 
     name: str
     hosts: tuple[str, ...] = ()
+    is_client: bool = False
+    """Then it is at no host, and nobody takes it for a participant."""
+
+    @property
+    def stem(self) -> str:
+        """Of its files' names."""
+        return self.name.replace(":", "-")
 
 
 class Authority(NamedTuple):
@@ -51,7 +58,7 @@ class Authority(NamedTuple):
 def make(directory: Path, wanted: Sequence[Wanted], days: int = CERTIFICATE_DAYS) -> list[Path]:
     """What was written. Raises CannotMake, and has written nothing, where something is in the way."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    taken = [path for each in wanted for path in _paths(directory, each.name) if path.exists()]
+    taken = [path for each in wanted for path in _paths(directory, each.stem) if path.exists()]
     if taken:
         raise CannotMake(
             f"{', '.join(map(str, taken))} exist already, and nothing is written over: "
@@ -69,7 +76,7 @@ def make(directory: Path, wanted: Sequence[Wanted], days: int = CERTIFICATE_DAYS
         written += _write(directory, "ca", authority.certificate, authority.key)
     for each in wanted:
         key = ec.generate_private_key(ec.SECP256R1())
-        written += _write(directory, each.name, _certificate(authority, each, key, now, days), key)
+        written += _write(directory, each.stem, _certificate(authority, each, key, now, days), key)
     return written
 
 
@@ -110,13 +117,16 @@ def _authority(now: datetime) -> Authority:
 def _certificate(
     authority: Authority, wanted: Wanted, key: ec.EllipticCurvePrivateKey, now: datetime, days: int
 ) -> x509.Certificate:
-    """For both sides: a participant dials and is dialled."""
+    """For both sides: a participant dials and is dialled. A client only dials."""
     hosts = [_host(host) for host in dict.fromkeys([wanted.name, *wanted.hosts, *LOCAL])]
-    purposes = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
+    if not wanted.is_client:
+        purposes.insert(0, ExtendedKeyUsageOID.SERVER_AUTH)
     built = _builder(now, days).subject_name(_named(wanted.name)).issuer_name(authority.certificate.subject)
     built = built.public_key(key.public_key())
     built = built.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-    built = built.add_extension(x509.SubjectAlternativeName(hosts), critical=False)
+    if not wanted.is_client:
+        built = built.add_extension(x509.SubjectAlternativeName(hosts), critical=False)
     built = built.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
     return built.add_extension(issuer, critical=False).sign(authority.key, hashes.SHA256())

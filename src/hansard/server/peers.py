@@ -70,11 +70,12 @@ MANNER: Final = Manner(message_codec, look)
 
 
 class Way:
-    """A link, and when it was last wanted."""
+    """A link, and whether it was wanted since it was last looked at, and when that was."""
 
     def __init__(self, link: Link, task: asyncio.Task[None], used_s: float) -> None:
         self.link = link
         self.task = task
+        self.used = True
         self.used_s = used_s
         self.owed: deque[tuple[str, Message]] = deque(maxlen=OWED_MAX)
         """Answers, and to whom, until there is a connection."""
@@ -103,7 +104,7 @@ class Peers:
         way = self._ways.get(address)
         if way is None:
             way = self._begin(address)
-        link, way.used_s = way.link, self._loop.time()
+        link, way.used = way.link, True
         if not link.there:
             if isinstance(message, ANSWERS):
                 way.owed.append((to, message))
@@ -112,10 +113,9 @@ class Peers:
 
     def keep(self, addresses: Iterable[str]) -> None:
         """There should be a way to each of these, before there is anything to say."""
-        now_s = self._loop.time()
         for address in addresses:
             self.knock(address)
-            self._ways[address].used_s = now_s
+            self._ways[address].used = True
 
     def knock(self, address: str) -> None:
         """There may be nothing to say; but that the other one is of another cluster will be told."""
@@ -141,8 +141,11 @@ class Peers:
 
     def tidy(self) -> None:
         """To be called now and then."""
+        now_s = self._loop.time()
         for address, way in list(self._ways.items()):
-            if self._loop.time() - way.used_s > IDLE_S:
+            if way.used:
+                way.used, way.used_s = False, now_s
+            elif now_s - way.used_s > IDLE_S:
                 del self._ways[address]
                 way.close()
 

@@ -5,7 +5,7 @@ import socket
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from hansard.consensus import home as homes
 from hansard.consensus.errors import ConsensusError, NotEmpty
@@ -194,7 +194,7 @@ PROTECT: Final = "give --tls-cert, --tls-key and --tls-ca, or --insecure if only
 
 
 def _found(chosen: Chosen) -> Found | None:
-    for name in ("buckets", "replication", "shape", "participants"):
+    for name in ("buckets", "replication", "shape", "participants", "open"):
         if not chosen["found"] and chosen.sources[name] == flag(name):
             chosen.blame(name, "goes with --found only: of a cluster that is there it is changed by an order")
     buckets, shape = chosen["buckets"], chosen["shape"].lower()
@@ -208,7 +208,8 @@ def _found(chosen: Chosen) -> Found | None:
     wanted = Wanted(replication=chosen["replication"], shape=Shape(shape))
     if wanted.trouble:
         chosen.blame("replication", wanted.trouble)
-    return Found(buckets, wanted, chosen["participants"]) if chosen["found"] else None
+    is_open = UNSET if chosen["open"] else False
+    return Found(buckets, wanted, chosen["participants"], open=is_open) if chosen["found"] else None
 
 
 def _check_start(chosen: Chosen, *, goes_on: bool) -> None:

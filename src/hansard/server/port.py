@@ -148,7 +148,7 @@ class Port:
         if hello.role is Role.CLIENT:
             if self._reception.count >= self._clients_max:
                 raise TooMany(self._clients_max)
-            return self._reception.welcome(connection)
+            return self._reception.welcome(connection, hello.token)
         if not hello.node:
             raise MalformedFrame("a participant without a name")
         if self._certificates is not None:

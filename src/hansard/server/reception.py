@@ -3,14 +3,15 @@
 All requests get numbers of our own. Reads of what is not there yet wait (lounge.py), until something is committed in
 their bucket or their time is over. Of each client a few pages are read at a time, as it takes them, and one question of
 an operator is answered after the other, with everybody else's business in between.
+
+Everything is judged when it comes (usher.py), and what is read once more before it is handed out: a token may have been
+revoked meanwhile.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol, assert_never
-
-from msgspec import Struct
 
 from hansard.batch import reopen, verify_at
 from hansard.participant import event
@@ -30,10 +31,15 @@ from hansard.wire import request as wire
 from hansard.wire import submission
 from hansard.wire.codec import Codec
 
+from .access import Access
 from .asker import Asker
 from .connection import Connection, Taker
+from .grant import NOT_ALLOWED, Grant
 from .lounge import Lounge
 from .pages import Pages
+from .porch import Porch, expired
+from .usher import Usher
+from .visit import Asked, Visit
 
 WAIT_US_MAX: Final = 3600 * 1_000_000
 """Nothing is waited for any longer."""
@@ -42,7 +48,11 @@ WAIT_US_MAX: Final = 3600 * 1_000_000
 class Desk(Protocol):
     """For operators (admin.py)."""
 
-    def ask(self, question: bytes, told: Callable[[bytes], None], refused: Callable[[str], None]) -> None: ...
+    def ask(
+        self, question: bytes, told: Callable[[bytes], None], refused: Callable[[str], None], grant: Grant
+    ) -> None: ...
+
+    def is_for_all(self, question: bytes) -> bool: ...
 
     def answered(self, answer: AnswerCommand) -> None: ...
 
@@ -51,35 +61,6 @@ class Desk(Protocol):
 
 PAGES_MAX: Final = 2
 """Read for one client at once: one that it takes, and the next."""
-
-
-class Asked(Struct, frozen=True, gc=False):
-    """Who asked, what it is called there, and where it matters for what."""
-
-    asker: Asker
-    id: int
-    read: wire.Read | None = None
-    deadline_us: int = 0
-
-    @property
-    def bucket(self) -> int:
-        assert self.read is not None
-        return self.read.bucket
-
-
-class Visit:
-    """What a client has open here besides what the core knows."""
-
-    __slots__ = ("later", "pages", "questions", "waiting")
-
-    def __init__(self) -> None:
-        self.pages = 0
-        """That are being read."""
-        self.later: deque[Asked] = deque()
-        """Reads that wait until those are taken."""
-        self.waiting: dict[int, int] = {}
-        """Of its reads in the lounge their numbers there, and their buckets."""
-        self.questions: deque[wire.Ask] = deque()
 
 
 class Reception:
@@ -92,6 +73,7 @@ class Reception:
         address: Callable[[str], str | None],
         pages: Pages,
         desk: Desk,
+        access: Access,
     ) -> None:
         self._node = node
         self._happen = happen
@@ -100,6 +82,10 @@ class Reception:
         self._address = address
         self._pages = pages
         self._desk = desk
+        self._access = access
+        self._edition = access.edition
+        self._usher = Usher(access)
+        self._porch: Porch[Asker] = Porch()
         self._codecs: tuple[Codec[Any], Codec[Any]] = Codec(wire.Request, verify_at), Codec(wire.Answer, reopen)
         self._number = 0
         self._asked: dict[int, Asked] = {}
@@ -135,13 +121,14 @@ class Reception:
         if self._finished is not None and all(asked.asker.connection.is_over for asked in self._asked.values()):
             self._finished.set()
 
-    def welcome(self, connection: Connection) -> Taker:
-        asker = Asker(connection, self._ask, self._address, self._codecs)
-        visit = self._visits[asker] = Visit()
+    def welcome(self, connection: Connection, token: str) -> Taker:
+        asker = Asker(connection, self._come, self._address, self._codecs)
+        visit = self._visits[asker] = Visit(self._access.badge(token, connection.certificate))
         lost = connection.lost
 
         def gone() -> None:
             del self._visits[asker]
+            self._porch.leave(asker)
             for number, bucket in visit.waiting.items():
                 self._lounge.leave(bucket, number)
             lost()
@@ -152,6 +139,24 @@ class Reception:
         return asker.received
 
     # What they want.
+
+    def _come(self, asker: Asker, request: wire.Request) -> None:
+        """Whoever asks is looked at first. Operators' questions are judged by who understands them."""
+        if isinstance(request, wire.Ask):
+            self._ask(asker, request)
+        elif self._access.known and not self._porch:
+            judged = self._usher.judge(self._visits[asker].badge, request)
+            if isinstance(judged, wire.Request):
+                self._ask(asker, judged)
+            else:
+                self._say(asker, judged)
+        else:
+            patience_us = READ_US_MIN if isinstance(request, wire.Read) else 0
+            self._let_wait(asker, request, max(request.wait_us, patience_us))
+
+    def _let_wait(self, asker: Asker, request: wire.Request, wait_us: int) -> None:
+        if not self._porch.enter(asker, request, self._deadline_us(wait_us)):
+            self._say(asker, expired(request))
 
     def _ask(self, asker: Asker, request: wire.Request) -> None:
         match request:
@@ -201,12 +206,18 @@ class Reception:
         asker = self._curious.popleft()
         visit = self._visits.get(asker)
         if visit is not None:
-            ask = visit.questions.popleft()
-            self._desk.ask(
-                ask.question,
-                lambda answer: self._say_now(asker, wire.Told(ask.id, answer)),
-                lambda reason: self._say_now(asker, wire.Refused(ask.id, reason)),
-            )
+            ask, grant = visit.questions.popleft(), visit.badge.grant
+            if grant is None:
+                self._say_now(asker, wire.Refused(ask.id, NOT_ALLOWED))
+            elif not self._access.known and not self._desk.is_for_all(ask.question):
+                self._let_wait(asker, ask, QUESTION_US_MAX)
+            else:
+                self._desk.ask(
+                    ask.question,
+                    lambda answer: self._say_now(asker, wire.Told(ask.id, answer)),
+                    lambda reason: self._say_now(asker, wire.Refused(ask.id, reason)),
+                    grant,
+                )
             if visit.questions:
                 self._curious.append(asker)
         if self._curious:
@@ -241,10 +252,8 @@ class Reception:
             self._read_up_to(asked, outcome.committed)
 
     def _read_up_to(self, asked: Asked, committed: int) -> None:
-        read = asked.read
-        assert read is not None
-        visit = self._visits.get(asked.asker)
-        if visit is None:
+        visit, read = self._visits.get(asked.asker), self._still_allowed(asked)
+        if visit is None or read is None:
             return
         if read.offset < committed:
             if visit.pages >= PAGES_MAX or asked.asker.connection.is_full:
@@ -257,10 +266,23 @@ class Reception:
         else:
             self._say(asked.asker, self._pages.empty(asked.id, read))
 
+    def _still_allowed(self, asked: Asked) -> wire.Read | None:
+        """What may be read of it now; None if nothing, and whoever asked was told, or has gone."""
+        visit = self._visits.get(asked.asker)
+        assert asked.read is not None
+        judged = self._usher.judge(visit.badge, asked.read) if visit is not None else None
+        if judged is None or isinstance(judged, wire.Read):
+            return judged
+        assert not isinstance(judged, wire.Request)
+        self._say(asked.asker, judged)
+        return None
+
     def _turn(self, asker: Asker, visit: Visit, page: wire.Page | wire.Gone | wire.Refused) -> None:
         """A page was read."""
         visit.pages -= 1
-        self._say_now(asker, page)
+        if isinstance(page, wire.Page):
+            self._usher.charge(visit.badge, page)
+        self._say_now(asker, page if visit.badge.grant is not None else wire.Refused(page.id, NOT_ALLOWED))
         self._go_on(asker)
 
     def _go_on(self, asker: Asker) -> None:
@@ -272,12 +294,15 @@ class Reception:
                     self._read(visit.later.popleft())
 
     def committed(self, committed: Committed) -> None:
+        if not self._lounge:
+            return
         for number, asked in self._lounge.called(committed.bucket):
             del self._visits[asked.asker].waiting[number]
             self._read_up_to(asked, committed.end)
 
     def look(self, core: Participant) -> None:
         """After each turn: reads whose time is over, and those of buckets that are elsewhere now."""
+        self._look_who_may_come()
         if self._lounge:
             for number, asked in self._lounge.overdue(self._now_us()):
                 del self._visits[asked.asker].waiting[number]
@@ -288,6 +313,24 @@ class Reception:
             for number, asked in self._lounge.moved(lambda bucket: bucket in core.copies.running):
                 del self._visits[asked.asker].waiting[number]
                 self._read(asked)
+
+    def _look_who_may_come(self) -> None:
+        if self._porch and self._access.known:
+            self._porch.empty(self._now_us(), self._come)
+        elif self._porch:
+            self._porch.overdue(self._now_us(), self._say)
+        if self._edition is not self._access.edition:
+            self._edition = self._access.edition
+            self._look_who_may_wait()
+
+    def _look_who_may_wait(self) -> None:
+        """Somebody's rights may have changed: who has none any more need not wait to be told so."""
+        for asker, visit in self._visits.items():
+            for number, bucket in list(visit.waiting.items()) if visit.badge.grant is None else ():
+                asked = self._lounge.leave(bucket, number)
+                del visit.waiting[number]
+                if asked is not None:
+                    self._say(asker, wire.Refused(asked.id, NOT_ALLOWED))
 
     def press(self, pressure: Pressure) -> None:
         """While a bucket has too much waiting, nothing is taken from clients: it waits on their side."""
@@ -329,5 +372,7 @@ class Reception:
             self._look_whether_finished()
 
 
+QUESTION_US_MAX: Final = 10_000_000
+"""So long a question waits until it is known who may ask it."""
 READ_US_MIN: Final = 5_000_000
 """A read that does not wait for anything new still waits for the leader's word."""

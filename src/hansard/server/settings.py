@@ -76,6 +76,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "replication": Setting(_number, 3),
     "shape": Setting(_text, "star"),
     "participants": Setting(_number, 1),
+    "open": Setting(_flag, False),
     "join": Setting(_texts, ()),
     "join_file": Setting(_path),
     "tls_cert": Setting(_path),

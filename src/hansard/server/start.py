@@ -20,15 +20,17 @@ from hansard.consensus import home as homes
 from hansard.consensus.cluster import ClusterId
 from hansard.consensus.errors import ConsensusError, NoHome
 from hansard.consensus.home import Home
-from hansard.distributor.command import Found, Order
-from hansard.participant.event import Command, Leave, Retire
+from hansard.distributor.command import Found
+from hansard.participant.event import Leave, Retire
 from hansard.participant.participant import Participant
 from hansard.storage.disk import RealDisk
 from hansard.storage.errors import StorageError
 
+from .access import Access
 from .address import written
 from .admin import Admin
 from .errors import BadDirectory
+from .founding import Founding
 from .notify import Notifier
 from .pages import Pages
 from .peers import Peers
@@ -50,8 +52,6 @@ YOUNG_OBJECTS: Final = 50_000
 """Python looks for cycles after so many new objects; what a turn makes has none."""
 SWITCH_S: Final = 0.0005
 """The journal's thread, back from its sync, gets the interpreter after this long at the latest."""
-FOUNDING: Final = "founding"
-"""The id of the order that makes the buckets: it is carried out once."""
 LOOK_S: Final = 2.0
 """Certificates and the file of addresses are looked at so often."""
 PATIENCE_S: Final = 3.0
@@ -90,6 +90,8 @@ class Process:
         self._certificates: Certificates | None = None
         self._seeds = Seeds(plan.join_file) if plan.join_file is not None else None
         self._started_s = time.monotonic()
+        self.access: Access | None = None
+        """Who may do what, once it runs."""
 
     async def serve(self) -> None:
         loop = asyncio.get_running_loop()
@@ -153,7 +155,9 @@ class Process:
             lambda: self._extra(shell, peers, port) | vault.status(),
             vault.scrubber.look_now,
         )
-        reception = Reception(plan.node, shell.happen, shell.submitted, now_us, self._address_in(core), pages, admin)
+        self.access = access = Access(lambda: core)
+        where = self._address_in(core)
+        reception = Reception(plan.node, shell.happen, shell.submitted, now_us, where, pages, admin, access)
         port = Port(core, shell, reception, self._certificates)
         shell.start(core, vault, peers, reception)
         keeper = Keeper(core, vault, shell.happen, plan.retention_s)
@@ -161,10 +165,12 @@ class Process:
         try:
             port.open(listeners)
             self._say_where()
-            if plan.found is not None and founder:
-                found = replace(plan.found, log=plan.found.log or f"{random.getrandbits(64):016x}")
-                shell.happen(Command(0, Order(FOUNDING, found)))
-            watching = self._watch(core, peers, keeper)
+            found = plan.found if founder else None
+            if found is not None:
+                found = replace(found, log=found.log or f"{random.getrandbits(64):016x}")
+            founding = Founding(core, shell.happen, found)
+            founding.begin()
+            watching = self._watch(core, peers, keeper, founding)
             await self._over
             if self._told and core.here.member is not None:
                 await self._hand_over(shell, reception)
@@ -221,10 +227,11 @@ class Process:
         more = self._seeds.addresses if self._seeds is not None else ()
         return tuple(dict.fromkeys([*self.plan.join, *more]))
 
-    def _watch(self, core: Participant, peers: Peers, keeper: Keeper) -> list[asyncio.Task[None]]:
+    def _watch(self, core: Participant, peers: Peers, keeper: Keeper, founding: Founding) -> list[asyncio.Task[None]]:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGHUP, self._look, core, True)
-        watching = [loop.create_task(self._await_arrival(core, peers)), loop.create_task(self._keep_looking(core))]
+        arriving = loop.create_task(self._await_arrival(core, peers, founding))
+        watching = [arriving, loop.create_task(self._keep_looking(core))]
         watching.append(loop.create_task(keeper.run()))
         if self._notifier.watchdog_s:
             watching.append(loop.create_task(self._say_alive(self._notifier.watchdog_s / 2)))
@@ -236,7 +243,7 @@ class Process:
         if not task.cancelled() and task.exception() is not None:
             self._ended(task.exception())
 
-    async def _await_arrival(self, core: Participant, peers: Peers) -> None:
+    async def _await_arrival(self, core: Participant, peers: Peers, founding: Founding) -> None:
         """Ready is who takes part: then it knows the table, and others know where it is."""
         due_s = time.monotonic() + PATIENCE_S
         self._notifier.status("waiting to be let in")
@@ -245,6 +252,7 @@ class Process:
             if time.monotonic() >= due_s:
                 due_s = time.monotonic() + WAITING_S
                 log.warning("%s does not take part yet: %s", self.plan.node, self._obstacle(core, peers))
+        token = await founding.finish()
         if self.plan.found is not None:
             _compare(self.plan.found, core)
         for address in self._to_ask():  # whoever expects to be in their cluster hears that it is in another
@@ -252,6 +260,9 @@ class Process:
                 peers.knock(address)
         self._notifier.ready()
         self._notifier.status(f"{core.here.member} takes part in cluster {core.consensus.cluster.id}")
+        if token:  # the one time that it is said, and to nobody else
+            sys.stdout.write(f"admin token: {token}\n")
+            log.info("the first token, for admin, was written to the standard output, and is not shown again")
         sys.stdout.write("ready\n")
         sys.stdout.flush()
 
@@ -322,6 +333,8 @@ def _compare(found: Found, core: Participant) -> None:
         ("replication", found.settings.replication, settings.replication),
         ("shape", found.settings.shape, settings.shape),
     ]
+    if (found.open is False) is not table.tokens.guarded:
+        pairs.append(("open", found.open is not False, not table.tokens.guarded))
     for name, asked, there in pairs:
         if asked != there:
             log.warning(

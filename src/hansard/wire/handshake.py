@@ -34,6 +34,13 @@ class Hello(Struct, frozen=True, array_like=True):
     magic: str = MAGIC
     version_min: int = VERSION_MIN
     version_max: int = VERSION_MAX
+    token: str = ""
+    """A client's, where the cluster takes none without."""
+
+    def __repr__(self) -> str:
+        shown = ", with a token" if self.token else ""
+        versions = f"{self.version_min}..{self.version_max}"
+        return f"<Hello {self.role.name} {self.node!r} of {self.cluster!r}, {self.magic} {versions}{shown}>"
 
 
 def greeting(hello: Hello) -> list[Buffer]:
