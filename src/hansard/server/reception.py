@@ -146,7 +146,7 @@ class Reception:
             self._ask(asker, request)
         elif self._access.known and not self._porch:
             judged = self._usher.judge(self._visits[asker].badge, request)
-            if isinstance(judged, wire.Request):
+            if judged is request or isinstance(judged, wire.Request):
                 self._ask(asker, judged)
             else:
                 self._say(asker, judged)
