@@ -1,13 +1,17 @@
 """Tokens are granted and revoked by the log, expire by its time, and are found by their id alone."""
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from hansard.distributor import command
 from hansard.distributor.command import Configure, Entitling, Found, GrantToken, Guard, Order, RevokeToken, Seal, Wish
 from hansard.distributor.distributor import Distributor
 from hansard.distributor.entitlement import LIMIT_BYTES_MAX, LIMITS_MAX, Entitlement, Rates, Scope
 from hansard.distributor.fact import Fact
+from hansard.distributor.invariants import check_state, check_step, moment
 from hansard.distributor.orders import Standing
 from hansard.distributor.records import FullImage, Image
 from hansard.distributor.settings import Settings
@@ -247,3 +251,36 @@ def test_a_log_with_tokens_gives_the_same_from_every_image() -> None:
             assert restored.tokens.image() == whole.tokens.image()
             seen.add(whole.tokens.image())
     assert len(seen) > 80 and any(image.guarded for image in seen) and any(image.key for image in seen)
+
+
+# The invariants bite.
+
+
+WRONG: dict[str, Callable[[Tokens], object]] = {
+    "over": lambda tokens: tokens.granted.update(acme=replace(tokens.granted["acme"], expires_us=1)),
+    "not to be found": lambda tokens: tokens.granted.update(acme=replace(tokens.granted["acme"], id=f"{9:012x}")),
+    "of another length": lambda tokens: tokens.granted.update(acme=replace(tokens.granted["acme"], digest=b"")),
+    "for nothing": lambda tokens: tokens.granted.update(acme=replace(tokens.granted["acme"], allows=Entitlement(()))),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_token_that_cannot_be_is_noticed(cluster: Company, wrong: str) -> None:
+    why(cluster, token())
+    check_state(cluster.distributor)
+    WRONG[wrong](cluster.distributor.tokens)
+    with pytest.raises(AssertionError):
+        check_state(cluster.distributor)
+
+
+def test_another_key_and_an_earlier_time_are_noticed(cluster: Company) -> None:
+    why(cluster, token())
+    why(cluster, Seal(KEY))
+    before, tokens = moment(cluster.distributor), cluster.distributor.tokens
+    check_step(before, cluster.distributor)
+    tokens.key = bytes(32)
+    with pytest.raises(AssertionError, match="cannot be opened any more"):
+        check_step(before, cluster.distributor)
+    tokens.key, tokens.wall_us = KEY, NOW_US - 1
+    with pytest.raises(AssertionError, match="time goes backwards"):
+        check_step(before, cluster.distributor)

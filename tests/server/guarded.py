@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 from hansard.distributor.command import Found
 from hansard.distributor.settings import Settings
+from hansard.distributor.tokens import Tokens
 from hansard.server.access import Access
 from hansard.server.grant import NOT_ALLOWED
 from hansard.server.start import Plan, Process
@@ -77,6 +78,10 @@ class Guarded:
     def access(self) -> Access:
         assert self._process.access is not None
         return self._process.access
+
+    @property
+    def tokens(self) -> Tokens:
+        return self.access._core().distributor.tokens
 
     async def grant(self, name: str, *scopes: str, **more: Any) -> str:
         told = await self.ask(ask="grant", name=name, scopes=scopes, **more)

@@ -10,6 +10,7 @@ import pytest
 from hansard.batch import Batch, build
 from hansard.batch.numbering import NO_SERIES
 from hansard.bookmark import Bookmark
+from hansard.server.founding import FOUNDING, Founding
 from hansard.server.start import Plan, Process
 from hansard.wire import request as wire
 from hansard.wire import submission
@@ -276,6 +277,28 @@ def test_who_is_faster_than_its_rates_is_held_up(tmp_path: Path) -> None:
                 assert isinstance(await one.submit(0, build(["k"], [bytes(100_000)]), 1), submission.Stored)
                 assert isinstance(await one.submit(0, change("x"), 1), submission.Busy)
                 assert isinstance(await admin.submit(0, change("x"), 1), submission.Stored)
+
+    run(test())
+
+
+def test_a_founder_that_died_before_it_said_the_first_token_says_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = Founding._order
+
+    async def test() -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(Founding, "_order", lambda self, id, wish: id == FOUNDING or order(self, id, wish))
+            interrupted = Guarded(tmp_path)
+            task = asyncio.create_task(interrupted._process.serve())
+            while interrupted._process.access is None or not interrupted.tokens.granted:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            (unsaid,) = interrupted.tokens.granted.values()
+            interrupted._process._ended(None)
+            await task
+        async with Guarded(tmp_path) as guarded:
+            assert (await guarded.ask(ask="status"))["open"] is False
+            assert guarded.tokens.find(unsaid.id) is None and list(guarded.tokens.granted) == ["admin"]
 
     run(test())
 

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -48,3 +49,21 @@ def test_a_later_hello_with_more_fields_is_understood() -> None:
 def test_another_protocol_is_not_taken_for_ours(data: bytes) -> None:
     with pytest.raises(MalformedFrame):
         understood(framed(b"".join(pack(data, ()))))
+
+
+def test_a_side_that_knows_no_tokens_and_one_that_does_understand_each_other() -> None:
+    class Before(msgspec.Struct, frozen=True, array_like=True):
+        role: Role
+        cluster: str = ""
+        node: str = ""
+        magic: str = "hansard"
+        version_min: int = 1
+        version_max: int = 1
+
+    (frame,) = FrameReader().feed(b"".join(greeting(Hello(Role.CLIENT, token="hsd_x"))))
+    assert msgspec.msgpack.decode(frame.header, type=Before) == Before(Role.CLIENT)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(Before(Role.CLIENT)), type=Hello) == Hello(Role.CLIENT)
+
+
+def test_a_hello_does_not_show_its_token() -> None:
+    assert "hsd_x" not in repr(Hello(Role.CLIENT, token="hsd_x"))

@@ -11,7 +11,7 @@ revoked meanwhile.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, assert_never
 
 from hansard.batch import reopen, verify_at
 from hansard.participant import event
@@ -124,7 +124,7 @@ class Reception:
             self._finished.set()
 
     def welcome(self, connection: Connection, token: str) -> Taker:
-        asker = Asker(connection, self._ask, self._address, self._codecs)
+        asker = Asker(connection, self._come, self._address, self._codecs)
         visit = self._visits[asker] = Visit(self._access.badge(token, connection.certificate))
         lost = connection.lost
 
@@ -143,11 +143,16 @@ class Reception:
 
     # What they want.
 
-    def _ask(self, asker: Asker, request: wire.Request) -> None:
+    def _come(self, asker: Asker, request: wire.Request) -> None:
+        """Whoever asks is looked at first. Operators' questions are judged by who understands them."""
         if isinstance(request, wire.Ask):
-            self._question(asker, request)
+            self._ask(asker, request)
         elif self._access.known and not self._porch:
-            self._take(asker, request)
+            judged = self._usher.judge(self._visits[asker].badge, request)
+            if judged is request or isinstance(judged, wire.Request):
+                self._ask(asker, judged)
+            else:
+                self._say(asker, judged)
         else:
             patience_us = READ_US_MIN if isinstance(request, wire.Read) else 0
             self._let_wait(asker, request, max(request.wait_us, patience_us))
@@ -156,22 +161,21 @@ class Reception:
         if not self._porch.enter(asker, request, self._deadline_us(wait_us)):
             self._say(asker, expired(request))
 
-    def _take(self, asker: Asker, request: wire.Request) -> None:
-        judged = self._usher.judge(self._visits[asker].badge, request)
-        match judged:
+    def _ask(self, asker: Asker, request: wire.Request) -> None:
+        match request:
             case submission.Submit():
-                self._submit(asker, judged)
+                self._submit(asker, request)
             case wire.Connect():
-                number, deadline_us = self._note(asker, judged.id, judged.wait_us)
-                self._happen(event.Connect(number, deadline_us, judged.name, judged.broken))
+                number, deadline_us = self._note(asker, request.id, request.wait_us)
+                self._happen(event.Connect(number, deadline_us, request.name, request.broken))
             case wire.Read():
-                self._read(Asked(asker, judged.id, judged, self._deadline_us(judged.wait_us)))
+                self._read(Asked(asker, request.id, request, self._deadline_us(request.wait_us)))
             case wire.Ask():
-                raise AssertionError("questions are judged by who understands them")
+                self._question(asker, request)
             case wire.Table():
-                self._tables.ask(asker, judged, self._deadline_us(judged.wait_us))
+                self._tables.ask(asker, request, self._deadline_us(request.wait_us))
             case _:
-                self._say(asker, judged)
+                assert_never(request)
 
     def _deadline_us(self, wait_us: int) -> int:
         return self._now_us() + min(max(wait_us, 0), WAIT_US_MAX)
@@ -253,14 +257,10 @@ class Reception:
             self._read_up_to(asked, outcome.committed)
 
     def _read_up_to(self, asked: Asked, committed: int) -> None:
-        assert asked.read is not None
-        visit = self._visits.get(asked.asker)
-        if visit is None:
+        visit, read = self._visits.get(asked.asker), self._still_allowed(asked)
+        if visit is None or read is None:
             return
-        read = self._usher.judge(visit.badge, asked.read)
-        if not isinstance(read, wire.Read):
-            self._say(asked.asker, cast(wire.Answer, read))
-        elif read.offset < committed or begins_at_once(read):
+        if read.offset < committed or begins_at_once(read):
             if visit.pages >= PAGES_MAX or asked.asker.connection.is_full:
                 visit.later.append(asked)
             else:
@@ -270,6 +270,17 @@ class Reception:
             visit.waiting[self._lounge.enter(asked)] = read.bucket
         else:
             self._say(asked.asker, self._pages.empty(asked.id, read))
+
+    def _still_allowed(self, asked: Asked) -> wire.Read | None:
+        """What may be read of it now; None if nothing, and whoever asked was told, or has gone."""
+        visit = self._visits.get(asked.asker)
+        assert asked.read is not None
+        judged = self._usher.judge(visit.badge, asked.read) if visit is not None else None
+        if judged is None or isinstance(judged, wire.Read):
+            return judged
+        assert not isinstance(judged, wire.Request)
+        self._say(asked.asker, judged)
+        return None
 
     def _turn(self, asker: Asker, visit: Visit, page: wire.Page | wire.Gone | wire.Refused) -> None:
         """A page was read."""
@@ -288,33 +299,35 @@ class Reception:
                     self._read(visit.later.popleft())
 
     def committed(self, committed: Committed) -> None:
+        if not self._lounge:
+            return
         for number, asked in self._lounge.called(committed.bucket):
             del self._visits[asked.asker].waiting[number]
             self._read_up_to(asked, committed.end)
 
     def look(self, core: Participant) -> None:
         """After each turn: reads whose time is over, and those of buckets that are elsewhere now."""
-        for number, asked in self._lounge.overdue(self._now_us()):
-            del self._visits[asked.asker].waiting[number]
-            assert asked.read is not None
-            self._say(asked.asker, self._pages.empty(asked.id, asked.read))
+        self._look_who_may_come()
+        if self._lounge:
+            for number, asked in self._lounge.overdue(self._now_us()):
+                del self._visits[asked.asker].waiting[number]
+                assert asked.read is not None
+                self._say(asked.asker, self._pages.empty(asked.id, asked.read))
         self._tables.look(core, self._now_us())
-        if self._porch:
-            self._look_at_porch()
-        if self._edition is not self._access.edition:
-            self._edition = self._access.edition
-            self._look_who_may_wait()
         if core.distributor.version != self._version:
             self._version = core.distributor.version
             for number, asked in self._lounge.moved(lambda bucket: bucket in core.copies.running):
                 del self._visits[asked.asker].waiting[number]
                 self._read(asked)
 
-    def _look_at_porch(self) -> None:
-        if self._access.known:
-            self._porch.empty(self._now_us(), self._ask)
-        else:
+    def _look_who_may_come(self) -> None:
+        if self._porch and self._access.known:
+            self._porch.empty(self._now_us(), self._come)
+        elif self._porch:
             self._porch.overdue(self._now_us(), self._say)
+        if self._edition is not self._access.edition:
+            self._edition = self._access.edition
+            self._look_who_may_wait()
 
     def _look_who_may_wait(self) -> None:
         """Somebody's rights may have changed: who has none any more need not wait to be told so."""
@@ -361,7 +374,8 @@ class Reception:
         for asker in self._answering:
             asker.flush()
         self._answering.clear()
-        self._look_whether_finished()
+        if self._finished is not None:
+            self._look_whether_finished()
 
 
 QUESTION_US_MAX: Final = 10_000_000

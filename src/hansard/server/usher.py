@@ -5,6 +5,8 @@ submission is answered `Invalid`, which says for certain that it is not stored. 
 they are understood (admin.py).
 """
 
+from typing import assert_never
+
 from msgspec.structs import replace
 
 from hansard.distributor.entitlement import Scope
@@ -32,6 +34,8 @@ class Usher:
                 return self._read(grant, request)
             case wire.Table():  # where to go is for everybody who may do anything
                 return request if grant is not None else wire.Refused(request.id, NOT_ALLOWED)
+            case _:
+                assert_never(request)
 
     def _submit(self, grant: Grant | None, submit: submission.Submit) -> submission.Submit | wire.Answer:
         access, batch = self._access, submit.batch
