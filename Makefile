@@ -4,7 +4,7 @@
 BIN := .venv/bin
 CODE := $(shell find src sim bench tests -name '*.py' 2> /dev/null | cut -d/ -f1 | sort -u)
 
-# What runs event loops of its own is tested in processes of its own: see tools/bounded.
+# What runs event loops and whole clusters is tested in processes of its own: the simulator's tests fork theirs.
 LIVE := tests/server tests/cluster
 
 .DEFAULT_GOAL := help
@@ -23,7 +23,7 @@ ifdef ARGS
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
 else
 	@$(BIN)/python -m pytest -n 2 $(addprefix --ignore=,$(LIVE))
-	@tools/bounded 900 $(BIN)/python -m pytest -n 2 $(LIVE)
+	@$(BIN)/python -m pytest -n 2 $(LIVE)
 	@$(BIN)/python -m sim.seeds --seeds 500
 	@$(BIN)/python -m sim.seeds --world atomic --seeds 400
 	@$(BIN)/python -m sim.seeds --world cluster --seeds 300

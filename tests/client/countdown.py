@@ -4,11 +4,17 @@ Several changes of the same key may be on their way at once, so that order has t
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
 
 from hansard.client import AsyncClient, Change, Receipt
 from tests.cluster.company import Company
+
+Result = TypeVar("Result")
 
 
 def addresses(company: Company, names: Iterable[str] | None = None) -> list[str]:
@@ -67,3 +73,27 @@ def grown(counting: Counting, by: int = 200) -> Callable[[], Awaitable[bool]]:
         return len(counting.receipts) >= goal
 
     return has_grown
+
+
+class Background:
+    """A cluster for a test that has no loop of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self._company = Company(directory, "abc", 4)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+
+    def __enter__(self) -> Company:
+        self._thread.start()
+        return self._run(self._company.__aenter__())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._run(self._company.__aexit__(kind, error, trace))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)

@@ -57,6 +57,7 @@ class Bucket:
 
     def __init__(self) -> None:
         self.values: list[bytes | None] = []
+        self.keys: list[bytes | None] = []
         self.batches: list[Batch] = []
         self._last: dict[int, int] = {}
         self._places: dict[tuple[int, int], int] = {}
@@ -80,9 +81,17 @@ class Bucket:
         self._last[connection] = series[-1]
         return self._append(submit, values[repeated:], repeated)
 
+    def fork(self) -> "Bucket":
+        """Another one that has all that this one has, and knows what it knows."""
+        other = Bucket()
+        other.values, other.keys, other.batches = [*self.values], [*self.keys], [*self.batches]
+        other._last, other._places = dict(self._last), dict(self._places)
+        return other
+
     def _append(self, submit: Submit, values: list[bytes | None], repeated: int) -> Answer:
         offset = len(self.values)
         self.values += values
+        self.keys += submit.batch.keys()[repeated:]
         self.batches.append(submit.batch)
         if repeated:
             return StoredInPart(submit.id, repeated, offset, TIMESTAMP)
@@ -144,6 +153,8 @@ def store_and_hang_up(submit: Submit, bucket: Bucket) -> Answer:
 class FakeParticipant:
     """`script` has a step for each submission to come; after it everything is done as `otherwise` says."""
 
+    requests: Any = Submit
+
     def __init__(self, *script: Step, bucket: Bucket | None = None, otherwise: Step = store) -> None:
         self.bucket = bucket or Bucket()
         self.script = deque(script)
@@ -158,7 +169,7 @@ class FakeParticipant:
         self.is_reading = asyncio.Event()
         self.is_reading.set()
         self._writers: set[asyncio.StreamWriter] = set()
-        self._codec: Codec[Submit | Answer] = Codec(Submit, verify_at)
+        self._codec: Codec[Any] = Codec(self.requests, verify_at)
 
     async def __aenter__(self) -> Self:
         await self._listen(0)
@@ -214,19 +225,22 @@ class FakeParticipant:
             self._writers.discard(writer)
             writer.close()
 
-    def _handled(self, frame: Frame) -> list[Answer]:
+    def _handled(self, frame: Frame) -> list[Any]:
         submits = self._codec.decode(frame)
         self.frames.append(len(submits))
-        answers: list[Answer] = []
+        answers: list[Any] = []
         for submit in submits:
-            assert isinstance(submit, Submit)
-            self.submits.append(submit)
-            step = self.script.popleft() if self.script else self.otherwise
-            answer = step(submit, self.bucket)
+            answer = self.answer(submit)
             if answer is not None:
                 answers.append(answer)
         return answers
 
-    def _reply(self, writer: asyncio.StreamWriter, answers: Sequence[Answer]) -> None:
+    def answer(self, submit: Any) -> Any:
+        assert isinstance(submit, Submit)
+        self.submits.append(submit)
+        step = self.script.popleft() if self.script else self.otherwise
+        return step(submit, self.bucket)
+
+    def _reply(self, writer: asyncio.StreamWriter, answers: Sequence[Any]) -> None:
         if answers:
             writer.writelines(self._codec.encode(answers))

@@ -123,7 +123,8 @@ def test_who_has_a_name_gets_its_number_back_and_what_it_numbers_is_stored_once(
                     numbers.append(client.connection)
                     stream = {"connection": client.connection, "previous_series": -1}
                     batch = build(keys, keys, first_series=500, **stream)  # type: ignore[arg-type]
-                    assert len(await client.submit_batch(batch)) == 100
+                    for _ in range(2):
+                        assert len(await client.submit_batch(batch)) == 100
                     assert len([change async for change in client.read()]) == 100
             assert numbers[0] == numbers[1]
             async with await AsyncClient.connect(addresses(company)) as other:

@@ -115,9 +115,11 @@ class Rubbish:
     # Well-formed and absurd.
 
     def request(self) -> Any:
-        match self.random.randrange(5):
+        match self.random.randrange(6):
             case 0 | 1:
                 return self._submission()
+            case 4:
+                return wire.Table(self.number(), self.number(), self.number())
             case 2:
                 return wire.Connect(self.number(), self.number(), self.random.choice(NAMES), self.number())
             case 3:
@@ -126,7 +128,12 @@ class Rubbish:
                 )
                 every, linear = self.random.random() < 0.5, self.random.random() < 0.5
                 id, bucket, offset, wait_us, bytes_max, changes_max = [self.number() for _ in range(6)]
-                return wire.Read(id, bucket, offset, wait_us, bytes_max, changes_max, tags, every, linear)
+                since_us, until_us, end = [self.number() for _ in range(3)]
+                key, descending = self.random.choice((None, b"", b"fuzz")), self.random.random() < 0.5
+                return wire.Read(
+                    *(id, bucket, offset, wait_us, bytes_max, changes_max, tags, every, linear),
+                    *(key, since_us, until_us, end, descending),
+                )
             case _:
                 return wire.Ask(self.number(), self.random.choice(QUESTIONS))
 

@@ -53,7 +53,7 @@ class AsyncClient:
         self._random = random
         self._seats = Roster(addresses, self._backoff())
         hello = replace(HELLO, token=token) if token else HELLO
-        self._switchboards = [Switchboard(settings.timeout_s, hello, tls) for _ in range(2)]
+        self._switchboards = [Switchboard(settings.timeout_s, hello, tls, kept=kept) for kept in (False, True)]
         """For submissions, and for all else: who reads a large page does not hold up a receipt."""
         self._token = token
         self._submitter: Submitter | None = None

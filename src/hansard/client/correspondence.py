@@ -53,14 +53,22 @@ class Correspondence:
 
     async def ask(self, address: str, request: Callable[[int], Request], timeout_s: float) -> Answer:
         """Of this participant; OSError or WireError where there is no answer."""
-        async with asyncio.timeout(timeout_s):
-            link, question = await self._switchboard.reach(address), Question()
-            link.join(question)
-            try:
-                link.send([request(next(self._tally.ids))], question)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        async with asyncio.timeout_at(deadline):
+            link = await self._switchboard.reach(address)
+        began, question = loop.time(), Question()
+        link.join(question)
+        try:
+            link.send([request(next(self._tally.ids))], question)
+            async with asyncio.timeout_at(deadline):
                 return await question.answer
-            finally:
-                link.part(question)
+        except TimeoutError:
+            if link.heard < began:  # not a word about anything: nobody else is to wait for it
+                link.drop()
+            raise
+        finally:
+            link.part(question)
 
     async def ask_anybody(
         self, request: Callable[[int], Request], kind: type[Wanted], what: str, timeout_s: float, attempt_s: float

@@ -34,9 +34,10 @@ class Rider(Protocol):
 
 
 class Link(asyncio.BufferedProtocol):
-    """`ready` is done when both sides have said hello, or has the error that came instead."""
+    """`ready` is done when both sides have said hello, or has the error that came instead. One that is `kept` stays
+    open when nobody has any business there."""
 
-    def __init__(self, hello: Hello = HELLO) -> None:
+    def __init__(self, hello: Hello = HELLO, *, kept: bool = False) -> None:
         loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[Hello] = loop.create_future()
         self.is_full = False
@@ -45,6 +46,7 @@ class Link(asyncio.BufferedProtocol):
         """When anything came last."""
         self._loop = loop
         self._hello = hello
+        self._kept = kept
         self._riders: dict[Rider, None] = {}
         self._asked: dict[int, Rider] = {}
         """By ids of what is not answered."""
@@ -54,7 +56,8 @@ class Link(asyncio.BufferedProtocol):
 
     @property
     def is_lost(self) -> bool:
-        return self._transport is None
+        """Or about to be: nobody should begin anything here."""
+        return self._transport is None or self._transport.is_closing()
 
     @property
     def unwritten(self) -> int:
@@ -68,11 +71,11 @@ class Link(asyncio.BufferedProtocol):
         self._riders[rider] = None
 
     def part(self, rider: Rider) -> None:
-        """What it still would be answered is nobody's; the last one closes the door."""
+        """What it still would be answered is nobody's; the last one closes the door, unless it is kept open."""
         if self._riders.pop(rider, self) is self:
             return
         self._asked = {id: other for id, other in self._asked.items() if other is not rider}
-        if not self._riders:
+        if not self._riders and not self._kept:
             self.drop()
 
     def send(self, requests: Sequence[Request], rider: Rider) -> None:

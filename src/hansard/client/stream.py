@@ -116,7 +116,7 @@ class Stream:
         assert self.ended is None
         submission.order = next(self._tally.orders)
         if submission.numbered:
-            submission.previous, self._last_series = self._last_series, submission.last
+            self._last_series = submission.chained(self._last_series)
         self.waiting.append(submission)
 
     def surrender(self) -> list[Submission]:

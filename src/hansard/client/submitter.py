@@ -25,7 +25,7 @@ from .gate import Gate
 from .lane import Lane
 from .numbering import Numbering, Tally
 from .receipts import Receipt
-from .recut import Cut, cut_for, recut
+from .recut import Cut, cut_for, descendants, recut
 from .roster import Backoff, Roster, Way
 from .settings import Settings
 from .stream import Stream
@@ -113,6 +113,10 @@ class Submitter:
         self.halved(bucket)
         whole = self.lanes.get(bucket)
         if whole is None:
+            return
+        if whole.stream.ended is not None:  # what is in flight there gets its answers, and neither half goes on with it
+            for each, _ in descendants(bucket, level, to):
+                self.lane(each).stream.ended = whole.stream.ended
             return
         submissions = whole.stream.surrender()
         sent = [submission for submission in submissions if submission.numbered]

@@ -6,6 +6,7 @@ from typing import Final
 
 from hansard.wire.handshake import Hello
 
+from .errors import ClientClosed
 from .link import HELLO, Link
 from .roster import split_address
 
@@ -14,7 +15,12 @@ CONNECT_S_MAX: Final = 3.0
 
 
 class Switchboard:
-    def __init__(self, timeout_s: float, hello: Hello = HELLO, tls: SSLContext | None = None) -> None:
+    """`kept`: connections stay open when nobody uses them, because somebody soon will."""
+
+    def __init__(
+        self, timeout_s: float, hello: Hello = HELLO, tls: SSLContext | None = None, *, kept: bool = False
+    ) -> None:
+        self._kept = kept
         self._timeout_s = min(CONNECT_S_MAX, timeout_s)
         self._hello = hello
         self._tls = tls
@@ -24,7 +30,9 @@ class Switchboard:
 
     async def reach(self, address: str) -> Link:
         """A connection to this address; OSError, WireError or UnicodeError if there is none to be had. The caller joins
-        it before anything else happens."""
+        it before anything else happens. ClientClosed if it was closed."""
+        if self._is_closed:
+            raise ClientClosed
         link = self._links.get(address)
         if link is not None and not link.is_lost:
             return link
@@ -39,7 +47,7 @@ class Switchboard:
 
     async def _dial(self, address: str) -> Link:
         host, port = split_address(address)
-        link, is_ready = Link(self._hello), False
+        link, is_ready = Link(self._hello, kept=self._kept), False
         try:
             async with asyncio.timeout(self._timeout_s):
                 name = host if self._tls is not None else None

@@ -101,7 +101,7 @@ class App:
         submitter = Submitter(house, perf_counter)
         self.changes = Changes(submitter, self._admit, self.intake, self.metrics)
         self._source = source
-        self.reading = Reading(house, source)
+        self.reading = Reading(house, source, submitter.ends)
         self.following = Following(self.reading, self.metrics)
         views, desk = Views(house, self.metrics), Desk(house)
         self.operations = [
