@@ -33,10 +33,10 @@ def test_it_submits_and_reads_as_the_other_one_does(company: Company) -> None:
         client.submit_many(["l", "m"], ["1", [2, 3]], [["tenant:acme"], []])
         page = client.page(since=here)
         assert len(page.changes) == 3 and page.at_end
-        assert (page.changes[0].bucket, page.changes[0].offset) == (receipt.bucket, receipt.offset)
-        assert [change.key for change in client.read(since=here, tags=["tenant:acme"])] == [b"k", b"l"]
+        assert (receipt.bucket, receipt.offset) in [(change.bucket, change.offset) for change in page.changes]
+        assert sorted(change.key or b"" for change in client.read(since=here, tags=["tenant:acme"])) == [b"k", b"l"]
         follow = client.follow(since=here, name="blocking")
-        assert [next(follow).key for _ in range(3)] == [b"k", b"l", b"m"]
+        assert sorted(next(follow).key or b"" for _ in range(3)) == [b"k", b"l", b"m"]
         place = follow.commit()
         client.submit("n", "4")
         again = client.follow(name="blocking")
