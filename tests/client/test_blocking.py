@@ -1,6 +1,7 @@
 """The client for programs without a loop, and the producer, on a cluster of real processes."""
 
 import asyncio
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -81,6 +82,26 @@ def test_who_waits_when_it_is_closed_is_told_and_nobody_comes_after(company: Com
         client.submit("k", "v")
 
 
+def test_ctrl_c_ends_the_waiting_and_the_client_can_still_be_used(company: Company) -> None:
+    with connected(company) as client:
+        follow = client.follow(since=client.bookmark())
+
+        def interrupt() -> None:
+            library = client._client._library
+            assert library is not None
+            while not any(any(tide._waiting.values()) for tide in list(library._tides.values())):
+                threading.Event().wait(0.001)
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            next(follow)
+        thread.join(TIMEOUT_S)
+        client.submit("k", "after")
+        assert next(follow).text == "after"
+
+
 def test_nobody_there_and_nonsense_are_said(company: Company) -> None:
     with pytest.raises(NotReachable):
         hansard.Client.connect(["127.0.0.1:1"], timeout_s=0.3)
@@ -103,6 +124,14 @@ def test_leaving_a_producer_has_everything_stored_in_order(company: Company) -> 
         for key in range(7):
             found = [change.json() for change in client.read(since=here, key=f"p{key}")]
             assert found == list(range(key, 3_000, 7))
+
+
+def test_what_is_put_is_stored_though_nobody_puts_more(company: Company) -> None:
+    with connected(company) as client:
+        here = client.bookmark()
+        with client.producer() as producer:
+            producer.put("k", "alone")
+            assert [change.text for change in client.page(since=here, block_s=TIMEOUT_S).changes] == ["alone"]
 
 
 def test_a_producer_yields_receipts_in_order_and_waits_when_its_window_is_full(company: Company) -> None:
