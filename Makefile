@@ -4,7 +4,7 @@
 BIN := .venv/bin
 CODE := $(shell find src sim bench tests -name '*.py' 2> /dev/null | cut -d/ -f1 | sort -u)
 
-# What runs event loops of its own is tested in processes of its own: see tools/bounded.
+# What runs event loops and whole clusters is tested in processes of its own: the simulator's tests fork theirs.
 LIVE := tests/server tests/cluster
 WHOLE := tests/cli tests/demo tests/soak tests/testing
 
@@ -24,8 +24,8 @@ ifdef ARGS
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
 else
 	@$(BIN)/python -m pytest -n 2 $(addprefix --ignore=,$(LIVE) $(WHOLE))
-	@tools/bounded 900 $(BIN)/python -m pytest -n 2 $(LIVE)
-	@tools/bounded 600 $(BIN)/python -m pytest -n 2 $(WHOLE)
+	@$(BIN)/python -m pytest -n 2 $(LIVE)
+	@$(BIN)/python -m pytest -n 2 $(WHOLE)
 	@$(BIN)/python -m sim.seeds --seeds 500
 	@$(BIN)/python -m sim.seeds --world atomic --seeds 400
 	@$(BIN)/python -m sim.seeds --world cluster --seeds 300

@@ -34,12 +34,13 @@ def test_members_hear_of_the_last_commit_though_nothing_follows_it(tmp_path: Pat
     """A commit point waits for a batch to carry it, but not for ever; nobody reminds anybody here."""
 
     async def story(trio: Trio) -> None:
+        trio.remind_nobody()
         async with await trio.dial() as caller:
             caller.submit(submission(1, change("v")))
             (offset,) = await caller.receipts(1)
             await until(lambda: all(trio.phasers[name].ledger.committed > offset for name in NAMES))
 
-    told(tmp_path, story, loop=loop, shape=shape, settings=Settings(resend_us=3_600_000_000))
+    told(tmp_path, story, loop=loop, shape=shape)
 
 
 def test_one_frame_of_many_streams_is_one_batch_and_one_frame_of_receipts(

@@ -4,7 +4,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from hansard.phaser import Settings
 from hansard.phaser.government import Shape
 
 from .caller import change, submission
@@ -87,9 +86,9 @@ def test_slow_ways_change_nothing_but_the_time(tmp_path: Path, shape: Shape) -> 
 
 def test_way_that_is_there_again_is_used_at_once(tmp_path: Path, loop: Any, shape: Shape) -> None:
     """What was lost with it is sent again because there is a way again, and not because time has passed."""
-    patient = Settings(resend_us=3_600_000_000)
 
     async def story(trio: Trio) -> None:
+        trio.remind_nobody()
         async with await trio.dial() as caller:
             for number, way in enumerate(trio.doors):
                 trio.doors[way].shut()
@@ -98,5 +97,5 @@ def test_way_that_is_there_again_is_used_at_once(tmp_path: Path, loop: Any, shap
                 trio.doors[way].unlock()
                 await caller.receipts(number)
 
-    told(tmp_path, story, loop=loop, shape=shape, settings=patient)
+    told(tmp_path, story, loop=loop, shape=shape)
     assert values(tmp_path / "b") == values(tmp_path / "c") == [f"{number}" for number in range(6)]

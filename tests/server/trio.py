@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import uvloop
+from msgspec.structs import replace
 
 from bench.processes import free_ports
 from hansard.batch import Batch, Flag
@@ -26,6 +27,7 @@ from .door import Door
 
 TIMEOUT_S: Final = 30.0
 """For what must happen: a test that waits so long has failed."""
+NEVER_US: Final = 3_600_000_000
 CLUSTER: Final = "trio"
 NAMES: Final = ("a", "b", "c")
 LEADER: Final = "a"
@@ -140,6 +142,12 @@ class Trio:
         """Until the leader has begun to lead so many times, or something has failed."""
         await until(lambda: self._reigns >= reigns or bool(self.failures))
         assert not self.failures
+
+    def remind_nobody(self) -> None:
+        """From here on nothing is said again because time has passed. While ways are still being made something may be
+        lost, and would be missed for ever."""
+        for phaser in self.phasers.values():
+            phaser.settings = phaser.ledger.settings = replace(self.settings, resend_us=NEVER_US)
 
     async def dial(self, name: str = LEADER) -> Caller:
         return await Caller.dial(self.addresses[name], A_CLIENT)

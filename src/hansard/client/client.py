@@ -128,6 +128,7 @@ class AsyncClient:
         )
         self._submitter.halved = self._halved
         reader = Reader(self._atlas, self._correspondence, self._backoff, self._random)
+        reader.stored_end = self._submitter.stored_end
         self._library = Library(self._atlas, self._correspondence, reader, self._refresh, settings.timeout_s)
         self._library.guarded = bool(self._token)
         self._watching = loop.create_task(self._watch())

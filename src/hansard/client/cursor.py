@@ -153,12 +153,18 @@ class Cursor:
             answer = await self._reader.read(bucket, self._span(shelf), self.wanted, self._timeout_s)
             if isinstance(answer, Gone):
                 await self._missed(shelf, answer)
-            elif answer.level < shelf.level:
+            elif answer.level < shelf.level or self._is_behind(shelf, answer):
                 self._reader.leave(bucket)
                 await asyncio.sleep(BEHIND_S)
             else:
                 self._take(shelf, answer)
                 return
+
+    def _is_behind(self, shelf: Shelf, page: Page) -> bool:
+        """Whoever has stored something reads it afterwards, wherever it asks."""
+        if shelf.descending:
+            return shelf.ahead < 0 and page.end < self._reader.stored_end(shelf.bucket)
+        return page.at_end and not page.closed and page.end < self._reader.stored_end(shelf.bucket)
 
     def _take(self, shelf: Shelf, page: Page) -> None:
         if page.level > shelf.level:

@@ -4,6 +4,7 @@ Who shows a token that is limited to tags is a tenant: it reads and submits what
 told of places is sealed (seal.py). Everything that is decided by others' changes is kept from it.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -56,6 +57,12 @@ class Guest:
     @property
     def limited(self) -> bool:
         return self.tenancy is not None
+
+    async def pace(self) -> None:
+        """As long as it has to wait before it may have more."""
+        wait_s = self._wait_s()
+        if wait_s > 0:
+            await asyncio.sleep(wait_s)
 
     def check_rate(self) -> None:
         wait_s = self._wait_s()

@@ -101,7 +101,7 @@ class App:
         submitter = Submitter(house, perf_counter)
         self.changes = Changes(submitter, self._admit, self.intake, self.metrics)
         self._source = source
-        self.reading = Reading(house, source)
+        self.reading = Reading(house, source, submitter.ends)
         self.following = Following(self.reading, self.metrics)
         views, desk = Views(house, self.metrics), Desk(house)
         self.operations = [
@@ -156,14 +156,15 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        said = Said(send)
+        is_submission = scope["path"] == "/changes" and scope["method"] == "POST"
+        said = Said(send, None if is_submission else TAKE_S_MAX)
         try:
-            if scope["path"] == "/changes" and scope["method"] == "POST":
+            if is_submission:
                 begun = perf_counter()
                 try:
                     status = await self.changes(scope, receive, said)
                 except Refusal as refusal:
-                    status = await _refused(refusal, said)
+                    status = await _refused(refusal.about_storing("no"), said)
                 self._count("submit", status, begun)
             else:
                 await self._router(scope, receive, said)
@@ -172,7 +173,8 @@ class App:
         except Exception:
             log.exception("a request could not be answered")
             if not said.begun:
-                await _refused(Refusal("failed", "an error that nobody has thought of"), said)
+                failed = Refusal("failed", "an error that nobody has thought of")
+                await _refused(failed.about_storing("unknown") if is_submission else failed, said)
 
     def _count(self, operation: str, status: int, begun: float) -> None:
         self.metrics.requests.labels(operation, status).inc()
@@ -210,16 +212,22 @@ class App:
             guest = self._visitor(headers)
         query = understood(request.scope["query_string"], operation.query)
         assert operation.handler is not None
+
+        def again() -> Guest:
+            guest = self._admit(headers, request.scope)
+            allowed(guest, operation.scope, whole=operation.whole)
+            return guest
+
         if not operation.bodies:
-            return await operation.handler(Call(request, guest, query, None))
+            return await operation.handler(Call(request, guest, query, None, again))
         async with self.intake.body(request.receive, headers) as body:
             if not body and not operation.body_required:
-                return await operation.handler(Call(request, guest, query, None))
+                return await operation.handler(Call(request, guest, query, None, again))
             media_type = headers.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
             form = operation.bodies.get(media_type)
             if form is None:
                 raise Refusal("unsupported-body", f"a body of type {media_type[:100]!r} is not understood here")
-            return await operation.handler(Call(request, guest, query, decoded(body, form)))
+            return await operation.handler(Call(request, guest, query, decoded(body, form), again))
 
     def _visitor(self, headers: Mapping[bytes, bytes]) -> Guest:
         """Whoever asks for what everybody may know."""
@@ -260,16 +268,21 @@ class Deaf(Exception):
 class Said:
     """Whether an answer was begun: then no other one can be given."""
 
-    __slots__ = ("_send", "begun")
+    __slots__ = ("_patience_s", "_send", "begun")
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, patience_s: float | None) -> None:
         self._send = send
+        self._patience_s = patience_s
+        """None for what is so short that nobody has to wait until it is taken."""
         self.begun = False
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
         self.begun = True
+        if self._patience_s is None:
+            await self._send(message)
+            return
         try:
-            async with asyncio.timeout(TAKE_S_MAX):
+            async with asyncio.timeout(self._patience_s):
                 await self._send(message)
         except TimeoutError as error:
             raise Deaf from error

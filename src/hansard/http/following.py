@@ -75,13 +75,17 @@ class Following:
             first = await self._page(query._replace(limit=PAGE_CHANGES))
         except NotKept as gone:
             raise gone_for(guest, gone) from gone
-        return StreamingResponse(self._events(query, first, guest), 200, HEADERS, MEDIA_TYPE)
+        return StreamingResponse(self._events(query, first, call), 200, HEADERS, MEDIA_TYPE)
 
-    async def _events(self, query: Query, shared: Shared, guest: Guest) -> AsyncIterator[bytes]:
+    async def _events(self, query: Query, shared: Shared, call: Call) -> AsyncIterator[bytes]:
+        """Whoever loses its rights meanwhile is told nothing more."""
         self._metrics.followers.inc()
+        guest = call.guest
         try:
             yield b"retry: %d\n\n" % RETRY_MS
             while not self._stopped.is_set():
+                await guest.pace()
+                guest = call.again()
                 events = _rendered(shared, guest)
                 guest.used(len(shared.page.changes), len(events))
                 yield events

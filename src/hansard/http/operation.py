@@ -32,6 +32,8 @@ class Call:
     """Of the operation's type."""
     body: Any
     """The same."""
+    again: Callable[[], Guest]
+    """Who it is by now; refuses whoever has lost its rights since it came."""
 
     @property
     def path(self) -> Mapping[str, str]:

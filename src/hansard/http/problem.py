@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 MEDIA_TYPE: Final = "application/problem+json"
 PREFIX: Final = "urn:hansard:problem:"
@@ -128,6 +129,12 @@ class Refusal(Exception):
             **more,
         )
         self.headers: dict[str, str] = {}
+
+    def about_storing(self, stored: Literal["no", "unknown"]) -> "Refusal":
+        """The same as an answer to a submission, which says whether anything is stored, if it does not say so yet."""
+        if self.problem.stored is UNSET:
+            self.problem = replace(self.problem, stored=stored)
+        return self
 
     @property
     def passing(self) -> bool:

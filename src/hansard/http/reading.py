@@ -1,5 +1,6 @@
 """`GET /changes`, `/changes/{id}` and `/bookmark`: pages of the log, as JSON, JSON lines or Arrow."""
 
+import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
@@ -27,6 +28,9 @@ from .table import home_of
 
 PROBLEMS: Final = ("not-found", "wrong-log", "gone", "not-reachable", "not-ready")
 LIMIT_MAX: Final = 10_000
+BEHIND_S: Final = 0.01
+ATTEMPTS: Final = 50
+"""So often a member that is behind is asked again, at this distance."""
 BLOCK_S_MAX: Final = 60.0
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -58,9 +62,12 @@ class At(forms.Closed, frozen=True, kw_only=True):
 
 
 class Reading:
-    def __init__(self, house: House, source: Source) -> None:
+    """`ends` says of each bucket how far it is known here to go: a member that is a moment behind is asked again."""
+
+    def __init__(self, house: House, source: Source, ends: Mapping[int, int]) -> None:
         self._house = house
         self.source = source
+        self._ends = ends
 
     def operations(self) -> list[Operation]:
         return [
@@ -146,9 +153,10 @@ class Reading:
         wanted, guest = call.query, call.guest
         query = self._query(wanted, guest)
         try:
-            page = (await self.source.page(query)).page
+            page = await self._page(query)
         except NotKept as gone:
             raise gone_for(guest, gone) from gone
+        guest = call.again()  # it may have waited for long
         links = _links(wanted, page, guest)
         at_start, at_end = _ends(wanted, page, guest)
         headers = {
@@ -173,6 +181,8 @@ class Reading:
         )
         try:
             found = (await self.source.page(query)).page.changes
+            if not found and (await self.source.bookmark(None)).offsets.get(bucket, 0) > offset:
+                found = await self._found_late(query)
         except NotKept as gone:
             raise gone_for(guest, gone) from gone
         if not found or found[0].offset != offset or key_hash(found[0].key) != hash_:
@@ -180,6 +190,33 @@ class Reading:
         if guest.limited and not guest.own(found[0].tags):
             raise Refusal("not-found", NO_CHANGE)
         return answered(form_of(found[0], guest))
+
+    async def _page(self, query: Query) -> Page:
+        """With everything that was acknowledged here before."""
+        page = (await self.source.page(query)).page
+        for _ in range(ATTEMPTS):
+            if not self._is_behind(query, page):
+                break
+            await asyncio.sleep(BEHIND_S)
+            page = (await self.source.page(query)).page
+        return page
+
+    def _is_behind(self, query: Query, page: Page) -> bool:
+        if query.until is not None or not page.at_end:
+            return False
+        end = page.bookmark if query.order == "asc" else page.previous
+        buckets = query.buckets if query.buckets is not None else tuple(self._ends)
+        if query.key is not None:
+            buckets = (home_of(key_hash(query.key), self._house.core.distributor.buckets)[0],)
+        return any((end.offset(bucket) or 0) < self._ends.get(bucket, 0) for bucket in buckets)
+
+    async def _found_late(self, query: Query) -> list[Change]:
+        for _ in range(ATTEMPTS):
+            found = (await self.source.page(query)).page.changes
+            if found:
+                return found
+            await asyncio.sleep(BEHIND_S)
+        return []
 
     async def bookmark(self, call: Call) -> Response:
         self.check_ready()

@@ -99,6 +99,8 @@ class Submitter:
     def __init__(self, house: House, now_s: Callable[[], float]) -> None:
         self._house = house
         self._now_s = now_s
+        self.ends: dict[int, int] = {}
+        """Of each bucket, behind the last change that was acknowledged here: whoever reads here next expects it."""
 
     def hand_over(self, rows: Rows, wait_s: float, stream: Stream | None) -> None:
         """Without waiting for what becomes of it."""
@@ -136,6 +138,9 @@ class Submitter:
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
         def answer(found: Answer) -> None:
+            if isinstance(found.outcome, phaser.Stored):
+                end = found.outcome.receipt.offset + len(piece.batch) - found.outcome.repeated
+                self.ends[piece.bucket] = max(end, self.ends.get(piece.bucket, 0))
             if not answered.done():  # whoever asked may have gone
                 answered.set_result(found)
 

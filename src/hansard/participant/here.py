@@ -47,10 +47,9 @@ class Here:
         """Where a node is; empty if that is not known."""
 
     def send(self, to: str, message: Message) -> None:
-        address = self.address(to)
         if to == self.node:
             self.own.append(message)
-        elif address:
+        elif address := self.address(to):
             self.effects.append(Send(to, address, message))
 
     def retry_us(self) -> int:

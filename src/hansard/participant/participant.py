@@ -126,6 +126,8 @@ class Participant:
         self.retaining = Retaining(here, self.copies, self.time)
         self.proposing = Proposing(here, self.retaining, self._tell_log)
         self._shortage = Shortage()
+        self._told = True
+        """The log has told the distributor something. How many copies are wanted may change by it, and no bucket."""
 
     def _where(self, node: str) -> str:
         """Where a node is by the log, or was last heard of if it is not there; empty if that is not known."""
@@ -151,15 +153,22 @@ class Participant:
         here.now_us = now_us
         self.time.wall_us = wall_us
         for event in events:
-            self._handle(event)
-        self.time.keep()
-        if self.time.known and not self.copies.clock_known:
-            self.copies.clock_known = True
-            self.distributor.touched |= dict.fromkeys(self.copies.running)
+            if isinstance(event, Received) and isinstance(event.message, Bucketed):
+                self.copies.received(event.message)  # most of what happens to a busy node is that
+            else:
+                self._handle(event)
+        if self.time.due or not self.copies.clock_known:
+            self._keep_time()
         self._run()
         self.time.due = False
         effects, here.effects = here.effects, []
         return effects
+
+    def _keep_time(self) -> None:
+        self.time.keep()
+        if self.time.known and not self.copies.clock_known:
+            self.copies.clock_known = True
+            self.distributor.touched |= dict.fromkeys(self.copies.running)
 
     def _handle(self, event: Event) -> None:
         match event:
@@ -204,18 +213,26 @@ class Participant:
                 assert_never(event)
 
     def _run(self) -> None:
-        """Until nobody has anything to do."""
+        """Until nobody has anything to do. Most turns have little of it, so each step is looked at before it is
+        called."""
+        here, copies, distributor = self.here, self.copies, self.distributor
         first = True
-        while first or self._log or self.copies.busy or self.distributor.touched or self.here.own:
+        while first or self._log or copies.busy or distributor.touched or here.own:
             first = False
-            while self.here.own:
-                self._received(self.here.node, self.here.own.pop(0))
+            while here.own:
+                self._received(here.node, here.own.pop(0))
             if self._log:
                 self._agree()
-            self._follow_table()
-            for copy in self.copies.take_busy():
-                self._take_turn(copy)
-            self._settle_stopped()
+            if distributor.touched:
+                self._follow_table()
+            if self._told:
+                self._told = False
+                here.effects += self._shortage.look(distributor)
+            if copies.busy:
+                for copy in copies.take_busy():
+                    self._take_turn(copy)
+            if copies.stopped:
+                self._settle_stopped()
             if self.time.due or self.proposing.busy:
                 self.proposing.more(self.time.stamp_us if self.time.known else 0)
 
@@ -286,8 +303,10 @@ class Participant:
                 here.effects.append(Send(effect.to, effect.address, Atomic(effect.envelope)))
             case atomic.Persist():
                 here.effects.append(Persist(ATOMIC, 0, effect.ticket, effect.writes))
-            case atomic.Applied() | atomic.Restored() | atomic.AnswerRead():
-                pass  # what has changed by it is looked at below
+            case atomic.Applied() | atomic.Restored():
+                self._told = True  # what has changed by it is looked at below
+            case atomic.AnswerRead():
+                pass
             case atomic.Settled():
                 self.proposing.settled(effect.id)
             case atomic.Departing():
@@ -316,21 +335,16 @@ class Participant:
     # The buckets.
 
     def _follow_table(self) -> None:
-        touched = self.distributor.touched
-        if not touched:
-            return
-        self.distributor.touched = {}
+        touched, self.distributor.touched = self.distributor.touched, {}
         for number in sorted(touched):
             self.copies.follow(number)
         self.mending.follow()
         self.router.look_again()
-        self.here.effects += self._shortage.look(self.distributor)
 
     def _settle_stopped(self) -> None:
-        if self.copies.stopped:
-            stopped, self.copies.stopped = self.copies.stopped, []
-            self.router.stopped(stopped)
-            self.reading.stopped(stopped)
+        stopped, self.copies.stopped = self.copies.stopped, []
+        self.router.stopped(stopped)
+        self.reading.stopped(stopped)
 
     def _take_turn(self, copy: Copy) -> None:
         assert copy.phaser is not None

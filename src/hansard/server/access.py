@@ -73,6 +73,7 @@ class Access:
     def __init__(self, core: Callable[[], Participant]) -> None:
         self._core = core
         self._has_taken_part = False
+        self._is_known = False
         self._meters: dict[str, Meter] = {}
         self._metered: object = None
         """The edition of the tokens when the meters were last looked through."""
@@ -85,10 +86,12 @@ class Access:
     def known(self) -> bool:
         """Whether it is known here who may do what. What a start finds on its disk may be old: it is known when this
         process has taken part, in a cluster that is founded."""
-        core = self._core()
-        self._has_taken_part = self._has_taken_part or core.here.member is not None
-        table = core.distributor
-        return self._has_taken_part and (bool(table.buckets) or table.founding is not None)
+        if not self._is_known:  # and once it is, it stays so
+            core = self._core()
+            self._has_taken_part = self._has_taken_part or core.here.member is not None
+            table = core.distributor
+            self._is_known = self._has_taken_part and (bool(table.buckets) or table.founding is not None)
+        return self._is_known
 
     @property
     def is_open(self) -> bool:

@@ -64,6 +64,8 @@ class Connection(asyncio.BufferedProtocol):
         """Called when it has not any more."""
         self.silence_s_max: float | None = None
         """Who sends nothing for so long has gone; None if it may be silent for ever."""
+        self._now_s: Callable[[], float] = float
+        """The loop's time, once there is one."""
         self._heard_s = 0.0
         self._sent_bytes = 0
         self._left_bytes = 0
@@ -77,7 +79,8 @@ class Connection(asyncio.BufferedProtocol):
         address = transport.get_extra_info("peername")
         self.peer = f"{address[0]}:{address[1]}" if address else self.peer
         tune(transport.get_extra_info("socket"))
-        self._heard_s = self._left_s = asyncio.get_running_loop().time()
+        self._now_s = asyncio.get_running_loop().time
+        self._heard_s = self._left_s = self._now_s()
         self.transport.writelines(greeting(self._mine))
         self._patience = asyncio.get_running_loop().call_later(HELLO_S_MAX, self._give_up)
 
@@ -89,7 +92,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._reader.room()
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._heard_s = asyncio.get_running_loop().time()
+        self._heard_s = self._now_s()
         try:
             for frame in self._reader.filled(nbytes):
                 if self._taker is None:
@@ -187,7 +190,7 @@ class Connection(asyncio.BufferedProtocol):
         if held and self.transport.is_reading():
             self.transport.pause_reading()
         elif not held and not self.transport.is_reading():
-            self._heard_s = asyncio.get_running_loop().time()
+            self._heard_s = self._now_s()
             self.transport.resume_reading()
 
     def close(self) -> None:

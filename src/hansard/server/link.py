@@ -9,6 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Hashable
 from contextlib import suppress
+from enum import Enum, auto
 from random import Random
 from ssl import SSLError
 from typing import Any, Final, NamedTuple
@@ -28,7 +29,7 @@ log = logging.getLogger(__name__)
 RETRY_S_MIN: Final = 0.05
 RETRY_S_MAX: Final = 1.0
 DIAL_S_MAX: Final = 5.0
-COMPANY_S: Final = 0.001
+COMPANY_S: Final = 0.002
 """A commit point waits so long for a batch, which carries it for nothing: by itself it costs both sides a turn."""
 SILENCE_S_MAX: Final = 3.0
 """The other side is asked so often whether it listens, and has so long to say so. Elsewhere nobody would notice that a
@@ -41,22 +42,38 @@ LANE_BYTES: Final = 1 << 20
 keeps far below it, and that of many together does not."""
 
 
+class Kind(Enum):
+    """What a message is to the way that it goes."""
+
+    PLAIN = auto()
+    URGENT = auto()
+    """It goes before all else that waits."""
+    COMMIT = auto()
+    """A commit point, which may wait a little for a batch of its lane."""
+    BATCH = auto()
+    """It carries its lane's commit point. Whoever says it says it again if it is lost."""
+    BULK = auto()
+    """So does who says this, which carries nothing."""
+
+
+AGAIN: Final = (Kind.BATCH, Kind.BULK)
+
+
+class Look(NamedTuple):
+    """How a message is sent: looked at once, because there are so many of them."""
+
+    kind: Kind
+    lane: Hashable = None
+    """In which it waits: nothing overtakes anything in the same one."""
+    length: int = 0
+    """In bytes, about: of what is large."""
+
+
 class Manner(NamedTuple):
-    """How messages of one kind are sent."""
+    """How messages of one sort are sent."""
 
     codec: Callable[[], Codec[Any]]
-    patient: Callable[[Any], Hashable | None]
-    """Of a commit point, which may wait a little, its bucket; None for all else."""
-    carries: Callable[[Any], Hashable | None]
-    """Of what carries a commit point its bucket."""
-    urgent: Callable[[Any], bool] = lambda _message: False
-    """It goes before all else that waits."""
-    length: Callable[[Any], int] = lambda _message: 0
-    """In bytes, about: of what is large."""
-    lane: Callable[[Any], Hashable] = lambda _message: None
-    """In which it waits: nothing overtakes anything in the same one."""
-    again: Callable[[Any], bool] = lambda _message: False
-    """Whoever says it says it again if it is lost."""
+    look: Callable[[Any], Look]
 
 
 class Link:
@@ -79,12 +96,15 @@ class Link:
         self.trouble = ""
         """Why there is no connection, in a few words."""
         self._mine = mine
-        self._manner = manner
         self._connected = connected
         self._random = random
         self._certificates = certificates
         self._codec = manner.codec()
+        self._look = manner.look
         self._urgent: list[Any] = []
+        self._ready: list[Any] = []
+        """What goes at the end of this turn, and how long it is: most turns have little to say, and nothing waits."""
+        self._ready_bytes = 0
         self._outbox = Outbox()
         """What is to be said, and is not handed to the connection yet, because that has enough to send."""
         self._dropped = 0
@@ -104,23 +124,28 @@ class Link:
         """At the end of this turn, or a little later. Says whether it is the first one of the turn."""
         if self._connection is None:
             return False
-        bucket = self._manner.patient(message)
-        if bucket is not None:
-            self._commits[bucket] = message
+        look = self._look(message)
+        if look.kind is Kind.COMMIT:
+            self._commits[look.lane] = message
             if self._waiting is None:
                 self._waiting = asyncio.get_running_loop().call_later(COMPANY_S, self._waited)
             return False
-        if self._manner.urgent(message):
+        if look.kind is Kind.URGENT:
             self._urgent.append(message)
-        elif self._put(message):
-            self._commits.pop(self._manner.carries(message), None)
+        elif self._put(message, look) and look.kind is Kind.BATCH:
+            self._commits.pop(look.lane, None)
         first, self._planned = not self._planned, True
         return first
 
-    def _put(self, message: Any) -> bool:
-        lane, length, outbox = self._manner.lane(message), self._manner.length(message), self._outbox
+    def _put(self, message: Any, look: Look) -> bool:
+        kind, lane, length = look
+        outbox, connection = self._outbox, self._connection
+        if not outbox and self._ready_bytes < FRAME_BYTES and connection is not None and not connection.is_full:
+            self._ready.append(message)
+            self._ready_bytes += length
+            return True
         full = outbox.bytes >= UNSAID_BYTES_MAX and outbox.bytes_in(lane) >= LANE_BYTES
-        if full and self._manner.again(message):
+        if full and kind in AGAIN:
             self._dropped += 1
             return False
         outbox.put(lane, message, length)
@@ -137,18 +162,18 @@ class Link:
         connection = self._connection
         if connection is None:
             return
-        for commit in self._commits.values():
-            self._put(commit)
+        for lane, commit in self._commits.items():
+            self._put(commit, Look(Kind.COMMIT, lane))
         self._commits.clear()
-        outbox, (messages, self._urgent) = self._outbox, (self._urgent, [])
+        outbox, messages, filled = self._outbox, self._urgent + self._ready, self._ready_bytes
+        self._urgent, self._ready, self._ready_bytes = [], [], 0
         while messages or (outbox and not connection.is_full):
-            filled = 0
             while outbox and not connection.is_full and filled < FRAME_BYTES:
                 message, length = outbox.take()
                 filled += length
                 messages.append(message)
             connection.send(self._codec.frames(messages))
-            messages = []
+            messages, filled = [], 0
 
     async def keep(self) -> None:
         """For ever: connect, and connect again."""
@@ -245,6 +270,8 @@ class Link:
         self._connection = None
         self.there = ""
         self._urgent.clear()
+        self._ready.clear()
+        self._ready_bytes = 0
         self._outbox.clear()
         self._commits.clear()
         self._planned = False

@@ -30,7 +30,7 @@ from .asker import Asker, answer_codec, submission_codec
 from .connection import Connection, Taker
 from .disk import translated
 from .journal import Job, Journal, Search
-from .link import Link, Manner
+from .link import Kind, Link, Look, Manner
 
 log = logging.getLogger(__name__)
 
@@ -54,11 +54,14 @@ def peer_codec() -> Codec[PeerMessage]:
     return Codec(PeerMessage, reopen)
 
 
-MANNER: Final = Manner(
-    peer_codec,
-    patient=lambda message: message[0] if isinstance(message[1], Commit) else None,
-    carries=lambda message: message[0] if isinstance(message[1], Append) else None,
-)
+def look(said: PeerMessage) -> Look:
+    bucket, message = said
+    if isinstance(message, Append):
+        return Look(Kind.BATCH, bucket, message.batch.length)
+    return Look(Kind.COMMIT if isinstance(message, Commit) else Kind.PLAIN, bucket)
+
+
+MANNER: Final = Manner(peer_codec, look)
 
 
 class Node:

@@ -10,7 +10,7 @@ in one bucket does not keep the others waiting.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Final
 
@@ -18,17 +18,19 @@ from hansard.batch import reopen
 from hansard.consensus.message import Envelope
 from hansard.consensus.message import Part as AtomicPart
 from hansard.participant.message import Atomic, Bucketed, Hop, HopAnswer, Message, ReadHopAnswer
+from hansard.phaser import message as phaser
 from hansard.phaser.message import Append, Commit, Part
 from hansard.wire.codec import Codec
 from hansard.wire.handshake import Hello
 
 from .address import parsed
-from .link import Link, Manner
+from .link import Kind, Link, Look, Manner
 from .tls import Certificates
 
 IDLE_S: Final = 60.0
-OF_BUCKETS: Final = (Bucketed, Hop)
-BULK: Final = (Append, Part)
+ATOMIC_PARTS: Final = "atomic"
+"""The lane of a state of the atomic log."""
+URGENT: Final = Look(Kind.URGENT)
 ANSWERS: Final = (HopAnswer, ReadHopAnswer)
 OWED_MAX: Final = 4096
 """So many answers wait for a way, the latest ones; each of them names the process that has asked."""
@@ -39,52 +41,41 @@ def message_codec() -> Codec[Message]:
     return Codec(Message, reopen)
 
 
-def _patient(message: Message) -> Hashable | None:
-    return message.bucket if isinstance(message, Bucketed) and isinstance(message.message, Commit) else None
-
-
-def _carries(message: Message) -> Hashable | None:
-    return message.bucket if isinstance(message, Bucketed) and isinstance(message.message, Append) else None
-
-
-def _urgent(message: Message) -> bool:
-    return not isinstance(message, OF_BUCKETS) and not _is_atomic_part(message)
-
-
-def _is_atomic_part(message: Message) -> bool:
-    return isinstance(message, Atomic) and isinstance(message.envelope.message, AtomicPart)
-
-
-def _lane(message: Message) -> Hashable:
-    return message.bucket if isinstance(message, OF_BUCKETS) else "atomic"
-
-
-def _again(message: Message) -> bool:
-    """Batches and parts; of a submission on its way the client would not know what has become of it."""
-    return _is_atomic_part(message) or (isinstance(message, Bucketed) and isinstance(message.message, BULK))
-
-
-def _length(message: Message) -> int:
+def look(message: Message) -> Look:
+    """Of what clients submit nobody but them would know what has become of it: it is never left out."""
     match message:
-        case Bucketed(message=Append(batch=batch)) | Hop(batch=batch):
-            return batch.length
-        case Bucketed(message=Part(content=content)):
-            return len(content)
+        case Bucketed():
+            return _look_within(message.bucket, message.message)
+        case Hop():
+            return Look(Kind.PLAIN, message.bucket, message.batch.length)
         case Atomic(envelope=Envelope(message=AtomicPart(content=content))):
-            return len(content)
+            return Look(Kind.BULK, ATOMIC_PARTS, len(content))
         case _:
-            return 0
+            return URGENT
 
 
-MANNER: Final = Manner(message_codec, _patient, _carries, _urgent, _length, _lane, _again)
+def _look_within(bucket: int, message: phaser.Message) -> Look:
+    match message:
+        case Append():
+            return Look(Kind.BATCH, bucket, message.batch.length)
+        case Commit():
+            return Look(Kind.COMMIT, bucket)
+        case Part():
+            return Look(Kind.BULK, bucket, len(message.content))
+        case _:
+            return Look(Kind.PLAIN, bucket)
+
+
+MANNER: Final = Manner(message_codec, look)
 
 
 class Way:
-    """A link, and when it was last wanted."""
+    """A link, and whether it was wanted since it was last looked at, and when that was."""
 
     def __init__(self, link: Link, task: asyncio.Task[None], used_s: float) -> None:
         self.link = link
         self.task = task
+        self.used = True
         self.used_s = used_s
         self.owed: deque[tuple[str, Message]] = deque(maxlen=OWED_MAX)
         """Answers, and to whom, until there is a connection."""
@@ -113,7 +104,7 @@ class Peers:
         way = self._ways.get(address)
         if way is None:
             way = self._begin(address)
-        link, way.used_s = way.link, self._loop.time()
+        link, way.used = way.link, True
         if not link.there:
             if isinstance(message, ANSWERS):
                 way.owed.append((to, message))
@@ -122,10 +113,9 @@ class Peers:
 
     def keep(self, addresses: Iterable[str]) -> None:
         """There should be a way to each of these, before there is anything to say."""
-        now_s = self._loop.time()
         for address in addresses:
             self.knock(address)
-            self._ways[address].used_s = now_s
+            self._ways[address].used = True
 
     def knock(self, address: str) -> None:
         """There may be nothing to say; but that the other one is of another cluster will be told."""
@@ -151,8 +141,11 @@ class Peers:
 
     def tidy(self) -> None:
         """To be called now and then."""
+        now_s = self._loop.time()
         for address, way in list(self._ways.items()):
-            if self._loop.time() - way.used_s > IDLE_S:
+            if way.used:
+                way.used, way.used_s = False, now_s
+            elif now_s - way.used_s > IDLE_S:
                 del self._ways[address]
                 way.close()
 

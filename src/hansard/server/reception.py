@@ -153,7 +153,7 @@ class Reception:
             self._ask(asker, request)
         elif self._access.known and not self._porch:
             judged = self._usher.judge(self._visits[asker].badge, request)
-            if isinstance(judged, wire.Request):
+            if judged is request or isinstance(judged, wire.Request):
                 self._ask(asker, judged)
             else:
                 self._say(asker, judged)
@@ -313,6 +313,8 @@ class Reception:
                     self._read(visit.later.popleft())
 
     def committed(self, committed: Committed) -> None:
+        if not self._lounge:
+            return
         for number, asked in self._lounge.called(committed.bucket):
             del self._visits[asked.asker].waiting[number]
             self._read_up_to(asked, committed.end)
@@ -320,10 +322,11 @@ class Reception:
     def look(self, core: Participant) -> None:
         """After each turn: reads whose time is over, and those of buckets that are elsewhere now."""
         self._look_who_may_come()
-        for number, asked in self._lounge.overdue(self._now_us()):
-            del self._visits[asked.asker].waiting[number]
-            assert asked.read is not None
-            self._say(asked.asker, self._pages.empty(asked.id, asked.read))
+        if self._lounge:
+            for number, asked in self._lounge.overdue(self._now_us()):
+                del self._visits[asked.asker].waiting[number]
+                assert asked.read is not None
+                self._say(asked.asker, self._pages.empty(asked.id, asked.read))
         self._tables.look(core, self._now_us())
         if core.distributor.version != self._version:
             self._version = core.distributor.version
@@ -385,7 +388,8 @@ class Reception:
         for asker in self._answering:
             asker.flush()
         self._answering.clear()
-        self._look_whether_finished()
+        if self._finished is not None:
+            self._look_whether_finished()
 
 
 QUESTION_US_MAX: Final = 10_000_000

@@ -96,6 +96,9 @@ class Shell:
 
     def happen(self, event: Event) -> None:
         self._inbox.append(event)
+        self._plan()
+
+    def _plan(self) -> None:
         if not self._planned:
             self._planned = True
             self._loop.call_soon(self.turn)
@@ -106,13 +109,12 @@ class Shell:
         self._inbox.append(submit)
         if len(self._inbox) >= EVENTS_MAX:
             self.turn()
-        elif not self._planned and self.vault.under_way(submit.bucket) < GROUPS_MAX:
-            self._planned = True
-            self._loop.call_soon(self.turn)
+        elif self.vault.under_way(submit.bucket) < GROUPS_MAX:
+            self._plan()
 
     def received(self, sender: str, messages: list[Message]) -> None:
-        for message in messages:
-            self.happen(Received(sender, message))
+        self._inbox += [Received(sender, message) for message in messages]
+        self._plan()
 
     def connected(self, node: str) -> None:
         self.happen(Connected(node))

@@ -107,7 +107,7 @@ class Process:
         if self.plan.tls is not None:
             self._certificates = Certificates(self.plan.tls, self.plan.node)
         listeners, doors, home = await self._place()
-        tick_s = self.plan.settings.consensus.heartbeat_us / 3e6
+        tick_s = self.plan.settings.consensus.heartbeat_us / 2e6
         shell = Shell(self._ended, self._retired, Story(self.plan.node, now_us), tick_s)
         with self._blamed():
             vault = Vault(home, loop.call_soon_threadsafe, shell.happen, self._ended, self.plan.storage)

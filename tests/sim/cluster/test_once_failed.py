@@ -24,6 +24,9 @@ ONCE_FAILED = {
     820013: "the same, with the third one down",
     860162: "the same, after a restart of who had heard the third one before",
     850037: "a copy that was given up when its bucket was split was forked twice, and the second fork stayed",
+    1003250: "an order by which more copies were wanted moved nothing, and nobody said that there were too few",
+    1003315: "of two voters' clocks the wrong one was believed before the council without the third was committed",
+    1003350: "the same as 1003250, with all buckets",
     702137: "the only disk of a bucket was lost while its report was on the way",
 }
 
