@@ -6,9 +6,10 @@ CODE := $(shell find src sim bench tests -name '*.py' 2> /dev/null | cut -d/ -f1
 
 # What runs event loops and whole clusters is tested in processes of its own: the simulator's tests fork theirs.
 LIVE := tests/server tests/cluster
+WHOLE := tests/cli tests/demo tests/soak tests/testing
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench sim exhaustive crashes fuzz clean distclean
+.PHONY: help demo test check format bench sim exhaustive crashes soak fuzz clean distclean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -22,8 +23,9 @@ test: ## run the tests and 1,200 simulated worlds; ARGS="-k name" runs some of t
 ifdef ARGS
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
 else
-	@$(BIN)/python -m pytest -n 2 $(addprefix --ignore=,$(LIVE))
+	@$(BIN)/python -m pytest -n 2 $(addprefix --ignore=,$(LIVE) $(WHOLE))
 	@$(BIN)/python -m pytest -n 2 $(LIVE)
+	@$(BIN)/python -m pytest -n 2 $(WHOLE)
 	@$(BIN)/python -m sim.seeds --seeds 500
 	@$(BIN)/python -m sim.seeds --world atomic --seeds 400
 	@$(BIN)/python -m sim.seeds --world cluster --seeds 300
@@ -59,6 +61,10 @@ exhaustive: ## every interleaving of a small world, of WORLD=bucket (in both sha
 crashes: ## crash LIVES=50 stores after every operation of their disk; the plain tests look at fewer
 	@tools/setup dev
 	@$(BIN)/python -m sim.crashes --lives $(or $(LIVES),50)
+
+soak: ## SECONDS=600 of producers and followers against a cluster whose participants are killed all the time
+	@tools/setup dev
+	@$(BIN)/python -m tests.soak --seconds $(or $(SECONDS),600)
 
 fuzz: ## feed SECONDS=60 of damaged bytes to the batch reader
 	@tools/setup dev

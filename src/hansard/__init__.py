@@ -10,7 +10,7 @@ The log in one process:
         for change in log.read(tags=["eu"]):
             print(change.offset, change.time, change.key, change.value)
 
-`append` returns when the change is on disk. docs/start.md is a five-minute start.
+`append` returns when the change is on disk. docs/guides/log.md is a five-minute start.
 
 A cluster, from anywhere:
 

@@ -115,9 +115,12 @@ class Rubbish:
     # Well-formed and absurd.
 
     def request(self) -> Any:
-        match self.random.randrange(6):
+        match self.random.randrange(7):
             case 0 | 1:
                 return self._submission()
+            case 5:
+                id, wait_us, buckets, follows = [self.number() for _ in range(4)]
+                return wire.Import(id, self.random.randint(-1, 5), self.batch(), wait_us, buckets, follows)
             case 4:
                 return wire.Table(self.number(), self.number(), self.number())
             case 2:

@@ -54,6 +54,10 @@ class Visitor:
         id = next(self._ids)
         return await self._exchange(id, submission.Submit(id, bucket, batch, wait_us, level, continues=continues))
 
+    async def bring(self, bucket: int, batch: Batch, level: int) -> Any:
+        id = next(self._ids)
+        return await self._exchange(id, wire.Import(id, bucket, batch, WAIT_US, level, 0))
+
     async def connect(self, name: str = "") -> int:
         connected = await self.ask_number(name)
         assert isinstance(connected, wire.Connected) and connected.connection

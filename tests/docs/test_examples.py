@@ -1,7 +1,9 @@
 """What the documentation shows is what happens: its Python runs, and its commands print what it says.
 
 The blocks of a page run one after the other in one fresh directory. In a `console` block the lines after `$` are run,
-and those below are their output; times and the ids of logs may differ.
+and those below are their output; times and the ids of logs may differ. A page that says so runs against a cluster: its
+commands find that in the environment, and in its programs the addresses of `hansard dev` stand for it. Offsets may
+differ there.
 """
 
 import os
@@ -9,7 +11,8 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,11 +20,14 @@ import pytest
 from typer.testing import CliRunner
 
 from hansard.cli.main import app
+from hansard.testing import cluster
 
 HOME = Path(__file__).parents[2]
 PAGES = sorted([HOME / "README.md", *(HOME / "docs").rglob("*.md")])
 FENCED = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+OFFSET = re.compile(r"(?<=offset )\d+|^\d+(?=  TIME)", re.MULTILINE)
+CLUSTER = "<!-- against a cluster -->"
 LOG_ID = re.compile(r"\b[0-9a-f]{16}\b")
 
 
@@ -43,8 +49,20 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
         yield command, output
 
 
-def steady(output: str) -> str:
-    return LOG_ID.sub("ID", TIME.sub("TIME", output))
+def steady(output: str, *, in_cluster: bool = False) -> str:
+    output = LOG_ID.sub("ID", TIME.sub("TIME", output))
+    return OFFSET.sub("OFFSET", output) if in_cluster else output
+
+
+@contextmanager
+def surroundings(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
+    """A cluster, if the page needs one; and what is to be done to its programs."""
+    if CLUSTER not in page:
+        yield lambda text: text
+        return
+    with cluster(buckets=8) as three:
+        monkeypatch.setenv("HANSARD_ADDRESSES", ",".join(three.addresses))
+        yield lambda text: re.sub(r"127\.0\.0\.1:730([123])", lambda found: three.address(int(found[1]) - 1), text)
 
 
 def printed(command: str) -> str:
@@ -62,13 +80,16 @@ def printed(command: str) -> str:
 def test_examples_do_what_the_page_says(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "example"}
-    for block in blocks(path.read_text()):
-        if block.language == "python":
-            # Empty lines in front, so that a traceback tells the line of the page.
-            exec(compile("\n" * (block.line - 1) + block.text, path, "exec"), names)
-        elif block.language == "console":
-            for command, output in commands(block.text):
-                assert steady(printed(command)) == steady(output)
+    page = path.read_text()
+    with surroundings(page, monkeypatch) as adapted:
+        for block in blocks(page):
+            if block.language == "python":
+                # Empty lines in front, so that a traceback tells the line of the page.
+                exec(compile("\n" * (block.line - 1) + adapted(block.text), path, "exec"), names)
+            elif block.language == "console":
+                for command, output in commands(block.text):
+                    expected = steady(output, in_cluster=CLUSTER in page)
+                    assert steady(printed(command), in_cluster=CLUSTER in page) == expected
 
 
 def test_pages_with_examples_were_found() -> None:

@@ -46,7 +46,10 @@ ROOMS: Final[Mapping[str, Room]] = {
         *("batch", "bookmark", "client", "distributor", "participant", "phaser", "wire"),
     ),
     "client": _room("a client is installed without a server", "batch", "bookmark", "wire"),
-    "testing": _room("a real cluster, reached as any user reaches it", "server", "client"),
+    "testing": _room(
+        "a real cluster, reached as any user reaches it, and founded with settings of its own",
+        *("server", "client", "participant", "phaser", "storage", "wire", "consensus", "distributor"),
+    ),
     "pipeline": _room("the jobs read and write as any client does", "client", "batch"),
     "console": _room("the page speaks to a server over HTTP only"),
     "pyspark_hansard": _room("the Spark data source reads as any client does", "client", "batch"),

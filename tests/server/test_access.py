@@ -11,6 +11,7 @@ from hansard.batch import Batch, build
 from hansard.batch.numbering import NO_SERIES
 from hansard.bookmark import Bookmark
 from hansard.server.founding import FOUNDING, Founding
+from hansard.server.grant import NOT_ALLOWED
 from hansard.server.start import Plan, Process
 from hansard.wire import request as wire
 from hansard.wire import submission
@@ -98,6 +99,8 @@ def test_each_scope_is_for_itself(tmp_path: Path) -> None:
                     assert is_refused(await visitor.exchange({"ask": "tokens"})) is (scope != "admin")
                     assert is_refused(await visitor.exchange({"ask": "holds"})) is (scope == "submit")
                     assert (await visitor.ask(ask="table"))["buckets"]
+                    imported = await visitor.bring(0, change("x"), 1)
+                    assert (imported.reason == NOT_ALLOWED) is (scope != "admin")
 
     run(test())
 

@@ -148,6 +148,17 @@ def test_tags_filter_by_any_and_by_all(descending: bool) -> None:
     assert offsets(store, both._replace(tags=frozenset([b"ten", b"odd"]))) == []
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_what_a_filter_leaves_is_gathered_within_an_epoch_and_not_across(descending: bool) -> None:
+    """By its epoch a bucket that was split tells whether a batch may have others' changes in it."""
+    store = new_store()
+    for base, epoch in ((0, 1), (4, 1), (8, 2), (12, 3), (16, 3)):
+        store.append([(0, batch_at(base, 4, epoch=epoch))])
+    found = store.read(0, Query(tags=frozenset([b"even"]), descending=descending)).batches
+    shown = sorted((batch.header.epoch, [change.offset for change in batch.changes()]) for batch in found)
+    assert shown == [(1, [0, 2, 4, 6]), (2, [8, 10]), (3, [12, 14, 16, 18])]
+
+
 def test_a_tagged_read_fetches_only_blocks_that_can_match() -> None:
     disk = SimDisk()
     store = new_store(disk)

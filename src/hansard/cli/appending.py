@@ -1,7 +1,7 @@
 """`hansard log append`."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import hansard
@@ -22,14 +22,25 @@ def append_one(directory: str, key: str | None, value: str | None, tags: list[st
 def append_lines(directory: str, *, as_json: bool) -> None:
     stdin = cast(Source, sys.stdin.buffer)
     with hansard.open(directory) as log, Progress("appending", "changes", hidden=sys.stdin.isatty()) as progress:
-        Intake(log, progress, as_json=as_json).run(stdin)
+        Intake(lambda changes: _append(log, changes, as_json=as_json), progress).run(stdin)
+
+
+def _append(log: hansard.Log, changes: list[NewChange], *, as_json: bool) -> int:
+    keys, values, tags = zip(*changes, strict=True)
+    receipts = log.append_columns(keys, values, tags)
+    print_receipts(receipts, as_json=as_json)
+    return len(receipts)
+
+
+Store = Callable[[list[NewChange]], int]
+"""Stores changes, all or none, prints their receipts, and says how many they are."""
 
 
 class Intake:
     """Lines in, receipts out. Whatever ends it, what is stored has been reported."""
 
-    def __init__(self, log: hansard.Log, progress: Progress, *, as_json: bool) -> None:
-        self._log, self._progress, self._as_json = log, progress, as_json
+    def __init__(self, store: Store, progress: Progress) -> None:
+        self._store_all, self._progress = store, progress
         self._stored = 0
 
     def run(self, source: Source) -> None:
@@ -66,11 +77,9 @@ class Intake:
         """All or none: there are never more than a batch can hold."""
         if not changes:
             return
-        keys, values, tags = zip(*changes, strict=True)
-        receipts = self._log.append_columns(keys, values, tags)
-        self._stored += len(receipts)
-        print_receipts(receipts, as_json=self._as_json)
-        self._progress.advance(len(receipts))
+        stored = self._store_all(changes)
+        self._stored += stored
+        self._progress.advance(stored)
 
 
 def print_receipts(receipts: Receipts, *, as_json: bool) -> None:

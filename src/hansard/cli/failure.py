@@ -41,6 +41,10 @@ def known_errors() -> tuple[type[Exception], ...]:
         from hansard.consensus.errors import ConsensusError  # noqa: PLC0415
 
         found.append(ConsensusError)
+    if "hansard.client.errors" in sys.modules:
+        from hansard.client.errors import ClientError  # noqa: PLC0415
+
+        found.append(ClientError)
     if "hansard.server.errors" in sys.modules:
         from hansard.server.errors import ServerError  # noqa: PLC0415
 
@@ -53,7 +57,25 @@ def known_errors() -> tuple[type[Exception], ...]:
 
 
 class Commands(TyperGroup):
-    """The outermost group: the errors of every command pass here."""
+    """The outermost group: the errors of every command pass here, and its help lists them by what they are for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """In the order in which they were added."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = formatter.width - 6 - max(map(len, self.commands))
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command = self.commands[name]
+            if not command.hidden:
+                panel = getattr(command, "rich_help_panel", None)
+                panels.setdefault(panel if isinstance(panel, str) else "Commands", []).append(
+                    (name, command.get_short_help_str(width))
+                )
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(rows, col_max=30)
 
     def invoke(self, ctx: Any) -> Any:
         try:

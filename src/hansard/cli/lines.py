@@ -35,6 +35,7 @@ class _Fields(msgspec.Struct, forbid_unknown_fields=True):
     key: msgspec.Raw = msgspec.Raw(b"null")
     value: msgspec.Raw = msgspec.Raw(b"null")
     tags: list[str] | None = None
+    bucket: msgspec.Raw = msgspec.Raw(b"null")
     offset: msgspec.Raw = msgspec.Raw(b"null")
     time: msgspec.Raw = msgspec.Raw(b"null")
 

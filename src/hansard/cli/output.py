@@ -5,11 +5,13 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hansard.batch import Change
+if TYPE_CHECKING:
+    from hansard.batch import Change
+    from hansard.client.page import Change as MergedChange
 
 KEY_WIDTH_MAX = 40
 TAGS_WIDTH_MAX = 30
@@ -30,7 +32,7 @@ def json_text(data: bytes | None) -> object:
         return {"base64": base64.b64encode(data).decode()}
 
 
-def json_change(change: Change) -> dict[str, Any]:
+def json_change(change: "Change") -> dict[str, Any]:
     return {
         "offset": change.offset,
         "time": time_text(change.timestamp),
@@ -75,7 +77,7 @@ def cut(line: str, width: int | None) -> str:
     return line if width is None or len(line) <= width else line[: width - 1] + "…"
 
 
-def change_lines(changes: Sequence[Change], width: int | None, indent: str = "") -> Iterator[str]:
+def change_lines(changes: "Sequence[Change | MergedChange]", width: int | None, indent: str = "") -> Iterator[str]:
     """A line for each change, with its columns under those of the others."""
     rows = [
         (

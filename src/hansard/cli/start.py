@@ -20,6 +20,7 @@ Buckets = _option("N", "Found with so many buckets, a power of two; 8 if not giv
 Replication = _option("N", "Found with so many copies of each bucket; 3 if not given.")
 Shape = _option("SHAPE", "Found with this way of a batch through the copies: star or chain.")
 Count = _option("N", "Make the buckets when so many participants are there; 1 if not given.")
+Importing = _option("LOG", "Found to take in the log of this id, by hansard load; opens when it has.")
 Open = typer.Option("--open", help="Found a cluster that needs no tokens.", show_default=False)
 Join = _option("HOST:PORT", "Somebody of the cluster to join; may be repeated.")
 JoinFile = _option("FILE", "Addresses to join by, one on a line; read again and again.")
@@ -47,6 +48,7 @@ def start(
     shape: Annotated[str | None, Shape] = None,
     participants: Annotated[str | None, Count] = None,
     open: Annotated[bool | None, Open] = None,
+    importing: Annotated[str | None, Importing] = None,
     join: Annotated[list[str] | None, Join] = None,
     join_file: Annotated[str | None, JoinFile] = None,
     tls_cert: Annotated[str | None, TlsCert] = None,

@@ -49,7 +49,7 @@ def _used(chosen: Chosen, planned: Planned) -> Iterator[str]:
 def _counts(chosen: Chosen, name: str) -> bool:
     if chosen[name] in (None, (), "", False):
         return False
-    if name in ("buckets", "replication", "shape", "participants", "open"):
+    if name in ("buckets", "replication", "shape", "participants", "open", "importing"):
         return bool(chosen["found"])
     return name != "tls_clients" or chosen["tls_cert"] is not None or chosen.sources[name] != DEFAULT
 

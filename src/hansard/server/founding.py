@@ -6,6 +6,7 @@ nobody was told is replaced by the next one.
 """
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable
 from typing import Final
@@ -17,6 +18,8 @@ from hansard.participant.event import Command, Event
 from hansard.participant.participant import Participant
 
 from .access import drawn
+
+log = logging.getLogger("hansard")
 
 FOUNDING: Final = "founding"
 """The id of the order that makes the buckets: it is carried out once."""
@@ -71,3 +74,25 @@ class Founding:
 async def _until(condition: Callable[[], bool]) -> None:
     while not condition():  # noqa: ASYNC110 (the core has no event for it)
         await asyncio.sleep(LOOK_S)
+
+
+def compare(found: Found, core: Participant) -> None:
+    """Founding is done once: what is asked for now may be something else, and does not count."""
+    table = core.distributor
+    buckets = len(table.buckets) or (table.founding.buckets if table.founding is not None else found.buckets)
+    settings = table.settings if table.buckets or table.founding is not None else found.settings
+    pairs: list[tuple[str, object, object]] = [
+        ("buckets", found.buckets, buckets),
+        ("replication", found.settings.replication, settings.replication),
+        ("shape", found.settings.shape, settings.shape),
+    ]
+    if (found.open is False) is not table.tokens.guarded:
+        pairs.append(("open", found.open is not False, not table.tokens.guarded))
+    for name, asked, there in pairs:
+        if asked != there:
+            log.warning(
+                "--found asks for %s %s, and the cluster was founded before, with %s now: that stays",
+                name,
+                asked,
+                there,
+            )

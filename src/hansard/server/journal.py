@@ -92,6 +92,7 @@ class Journal:
         self.synced: tuple[int, float] = (0, 0.0)
         """How often anything was written and synced, and how many seconds that took."""
         self._stopping = Event()
+        self._abandoned = False
         self._threads = [
             Thread(target=self._run, args=(self._write_on,), name="hansard-journal", daemon=True),
             Thread(target=self._run, args=(self._search_on,), name="hansard-reader", daemon=True),
@@ -123,6 +124,11 @@ class Journal:
             thread.join()
         self._filer.stop()
 
+    def abandon(self) -> None:
+        """What was handed over and is not written yet never is, as when a process is killed."""
+        self._abandoned = True
+        self.stop()
+
     def _run(self, work: Callable[[], None]) -> None:
         try:
             work()
@@ -136,6 +142,8 @@ class Journal:
         more = True
         while more:
             jobs, searches, more = self._gathered()
+            if self._abandoned:
+                return
             if jobs:
                 self._check_filing()
                 begun = perf_counter()

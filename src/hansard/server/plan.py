@@ -211,7 +211,7 @@ PROTECT: Final = "give --tls-cert, --tls-key and --tls-ca, or --insecure if only
 
 
 def _found(chosen: Chosen) -> Found | None:
-    for name in ("buckets", "replication", "shape", "participants", "open"):
+    for name in ("buckets", "replication", "shape", "participants", "open", "importing"):
         if not chosen["found"] and chosen.sources[name] == flag(name):
             chosen.blame(name, "goes with --found only: of a cluster that is there it is changed by an order")
     buckets, shape = chosen["buckets"], chosen["shape"].lower()
@@ -225,8 +225,9 @@ def _found(chosen: Chosen) -> Found | None:
     wanted = Wanted(replication=chosen["replication"], shape=Shape(shape))
     if wanted.trouble:
         chosen.blame("replication", wanted.trouble)
-    is_open = UNSET if chosen["open"] else False
-    return Found(buckets, wanted, chosen["participants"], open=is_open) if chosen["found"] else None
+    is_open, log = UNSET if chosen["open"] else False, chosen["importing"]
+    found = Found(buckets, wanted, chosen["participants"], log, importing=bool(log), open=is_open)
+    return found if chosen["found"] else None
 
 
 def _check_start(chosen: Chosen, *, goes_on: bool) -> None:

@@ -178,6 +178,10 @@ class Reception:
                 self._question(asker, request)
             case wire.Table():
                 self._tables.ask(asker, request, self._deadline_us(request.wait_us))
+            case wire.Import():
+                number, deadline_us = self._note(asker, request.id, request.wait_us)
+                place = (request.bucket, request.batch, deadline_us, request.buckets, request.follows)
+                self._happen(event.Import(number, *place))
             case _:
                 assert_never(request)
 

@@ -78,6 +78,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "shape": Setting(_text, "star"),
     "participants": Setting(_number, 1),
     "open": Setting(_flag, False),
+    "importing": Setting(_text, ""),
     "join": Setting(_texts, ()),
     "join_file": Setting(_path),
     "tls_cert": Setting(_path),
@@ -89,6 +90,10 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "log_format": Setting(_text, "auto"),
 }
 """In the file they are called so; on the command line --join-file, in the environment HANSARD_JOIN_FILE."""
+
+
+OF_CLIENTS: Final = ("addresses", "profile", "profiles", "token")
+"""Variables of the commands that speak to a cluster (cli/reach.py); of no concern here, and no slips of the pen."""
 
 
 def flag(name: str) -> str:
@@ -140,7 +145,7 @@ def gathered(flags: Mapping[str, Any], environment: Mapping[str, str], file: Pat
 
 
 def _misspelt(environment: Mapping[str, str]) -> list[str]:
-    known = [variable(name) for name in [*SETTINGS, "config"]]
+    known = [variable(name) for name in [*SETTINGS, "config", *OF_CLIENTS]]
     names = sorted(name for name in environment if name.startswith(variable("")) and name not in known)
     close = {name: get_close_matches(name, known, 1, LIKENESS) for name in names}
     return [f"{name}: there is no such setting: did you mean {found[0]}?" for name, found in close.items() if found]

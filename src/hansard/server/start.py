@@ -4,12 +4,14 @@ import asyncio
 import gc
 import logging
 import os
+import shutil
 import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from random import SystemRandom
 from typing import Any, Final
 
@@ -20,17 +22,17 @@ from hansard.consensus import home as homes
 from hansard.consensus.cluster import ClusterId
 from hansard.consensus.errors import ConsensusError, NoHome
 from hansard.consensus.home import Home
-from hansard.distributor.command import Found
 from hansard.participant.event import Leave, Retire
 from hansard.participant.participant import Participant
 from hansard.storage.disk import RealDisk
 from hansard.storage.errors import StorageError
+from hansard.wire.handshake import Hello
 
 from .access import Access
 from .address import is_everywhere, written
 from .admin import Admin
 from .errors import BadDirectory
-from .founding import Founding
+from .founding import Founding, compare
 from .notify import Notifier
 from .pages import Pages
 from .peers import Peers
@@ -49,6 +51,7 @@ __all__ = ["Plan", "Process", "run"]
 
 log = logging.getLogger("hansard")
 
+VERSION: Final = version("hansard")
 YOUNG_OBJECTS: Final = 50_000
 """Python looks for cycles after so many new objects; what a turn makes has none."""
 SWITCH_S: Final = 0.0005
@@ -69,9 +72,9 @@ def run(plan: Plan) -> None:
     uvloop.run(Process(plan).serve())
 
 
-def begun(plan: Plan) -> Home:
+def begun(plan: Plan, disk: RealDisk) -> Home:
     """A directory for who founds or joins."""
-    disk, random = RealDisk(plan.directory), SystemRandom()
+    random = SystemRandom()
     if plan.found is not None:
         return homes.found(disk, plan.node, ClusterId(f"{random.getrandbits(64):016x}"), random.getrandbits(62))
     if plan.join or plan.join_file is not None:
@@ -87,6 +90,9 @@ class Process:
         """Others lead what it has led; whether it should leave."""
         self._told = False
         """To stop."""
+        self._killed = False
+        self.core: Participant | None = None
+        """Once it runs."""
         self._notifier = Notifier()
         self._certificates: Certificates | None = None
         self._seeds = Seeds(plan.join_file) if plan.join_file is not None else None
@@ -97,8 +103,7 @@ class Process:
     async def serve(self) -> None:
         loop = asyncio.get_running_loop()
         self._over = loop.create_future()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._told_to_stop, number)
+        self.heed()
         if self.plan.tls is not None:
             self._certificates = Certificates(self.plan.tls, self.plan.node)
         listeners, doors, home = await self._place()
@@ -110,20 +115,55 @@ class Process:
             await self._run(shell, vault, listeners, doors, founder=home.deed.founded)
         finally:
             shell.stop()
-            await loop.run_in_executor(None, vault.stop)
+            await loop.run_in_executor(None, vault.abandon if self._killed else vault.stop)
             vault.close()
             self._notifier.close()
         log.info("%s has stopped", self.plan.node)
+
+    # What a process does, and one participant among others in somebody's process does not (hansard.testing).
+
+    def heed(self) -> None:
+        """Signals."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._told_to_stop, number)
+        loop.add_signal_handler(signal.SIGHUP, self._look, True)
+
+    def arrived(self, token: str) -> None:
+        """It takes part, and whoever has started it is told: the first token, too, if it has made one."""
+        if token:  # the one time that it is said, and to nobody else
+            sys.stdout.write(f"admin token: {token}\n")
+            log.info("the first token, for admin, was written to the standard output, and is not shown again")
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+
+    def disk(self) -> RealDisk:
+        return RealDisk(self.plan.directory)
+
+    def ways(self, hello: Callable[[], Hello], connected: Callable[[str], None]) -> Peers:
+        return Peers(hello, connected, self._certificates)
+
+    def stop(self) -> None:
+        """In order: it hands over what it leads first."""
+        self._told = True
+        self._ended(None)
+
+    def kill(self) -> None:
+        """At once, as a process dies: nothing more is said, and nothing more is written."""
+        self._killed = True
+        self._ended(None)
+
+    # From its beginning to its end.
 
     async def _place(self) -> tuple[list[socket.socket], list[socket.socket], Home]:
         """Its addresses and its directory. Who goes on is told first that its directory is in use; of who begins
         nothing is made where it cannot listen."""
         with self._blamed(), suppress(NoHome):
-            home = homes.enter(RealDisk(self.plan.directory), self.plan.node)
+            home = homes.enter(self.disk(), self.plan.node)
             return *(await self._bound()), home
         listeners, doors = await self._bound()
         with self._blamed():
-            return listeners, doors, begun(self.plan)
+            return listeners, doors, begun(self.plan, self.disk())
 
     async def _bound(self) -> tuple[list[socket.socket], list[socket.socket]]:
         """For the binary protocol, and for HTTP."""
@@ -164,7 +204,8 @@ class Process:
         if self._seeds is not None:
             self._seeds.look()
         core = self._core(vault, random)
-        peers = Peers(lambda: port.hello, shell.connected, self._certificates)
+        self.core = core
+        peers = self.ways(lambda: port.hello, shell.connected)
         pages = Pages(vault.now, lambda bucket: core.distributor.buckets[bucket], vault.damages)
         admin = Admin(
             lambda: core,
@@ -193,7 +234,9 @@ class Process:
             watching = self._watch(core, peers, keeper, founding)
             await self._over
             web.shut()
-            if self._told and core.here.member is not None:
+            if self._killed:
+                shell.stop()
+            elif self._told and core.here.member is not None:
                 await self._hand_over(shell, reception)
             port.shut()
         finally:
@@ -243,6 +286,10 @@ class Process:
             "loop_lag_ms": round(shell.lag.last_s * 1000, 3),
             "loop_lag_max_ms": round(shell.lag.max_s * 1000, 3),
             "connected": peers.status(),
+            "wall_us": time.time_ns() // 1000,
+            "software": VERSION,
+            "disk_bytes": (disk := shutil.disk_usage(self.plan.directory)).total,
+            "disk_free_bytes": disk.free,
             **port.status(),
         }
 
@@ -254,9 +301,8 @@ class Process:
 
     def _watch(self, core: Participant, peers: Peers, keeper: Keeper, founding: Founding) -> list[asyncio.Task[None]]:
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGHUP, self._look, core, True)
         arriving = loop.create_task(self._await_arrival(core, peers, founding))
-        watching = [arriving, loop.create_task(self._keep_looking(core))]
+        watching = [arriving, loop.create_task(self._keep_looking())]
         watching.append(loop.create_task(keeper.run()))
         if self._notifier.watchdog_s:
             watching.append(loop.create_task(self._say_alive(self._notifier.watchdog_s / 2)))
@@ -279,17 +325,13 @@ class Process:
                 log.warning("%s does not take part yet: %s", self.plan.node, self._obstacle(core, peers))
         token = await founding.finish()
         if self.plan.found is not None:
-            _compare(self.plan.found, core)
+            compare(self.plan.found, core)
         for address in self._to_ask():  # whoever expects to be in their cluster hears that it is in another
             if address != self.plan.address:
                 peers.knock(address)
         self._notifier.ready()
         self._notifier.status(f"{core.here.member} takes part in cluster {core.consensus.cluster.id}")
-        if token:  # the one time that it is said, and to nobody else
-            sys.stdout.write(f"admin token: {token}\n")
-            log.info("the first token, for admin, was written to the standard output, and is not shown again")
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
+        self.arrived(token)
 
     def _obstacle(self, core: Participant, peers: Peers) -> str:
         reached = [node for node in peers.status().values() if node]
@@ -304,17 +346,17 @@ class Process:
             return f"there is no address in {self.plan.join_file}"
         return "its directory was made to join a cluster, and it knows nobody of that: give --join HOST:PORT"
 
-    async def _keep_looking(self, core: Participant) -> None:
+    async def _keep_looking(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
-            self._look(core)
+            self._look()
 
-    def _look(self, core: Participant, anyway: bool = False) -> None:
+    def _look(self, anyway: bool = False) -> None:
         if self._certificates is not None:
             self._certificates.look(anyway=anyway)
-        if self._seeds is not None and self._seeds.look():
+        if self._seeds is not None and self.core is not None and self._seeds.look():
             log.info("asking at %s from now on", ", ".join(self._to_ask()) or "nobody")
-            core.consensus.seek(self._to_ask())
+            self.core.consensus.seek(self._to_ask())
 
     async def _say_alive(self, interval_s: float) -> None:
         while True:
@@ -332,8 +374,7 @@ class Process:
         self._told = True
         log.info("told to stop (%s)", name)
         self._notifier.stopping()
-        if not self._over.done():
-            self._over.set_result(None)
+        self._ended(None)
 
     def _ended(self, error: BaseException | None) -> None:
         if self._over.done():
@@ -346,25 +387,3 @@ class Process:
     def _retired(self, leave: bool) -> None:
         if not self._handed_over.done():
             self._handed_over.set_result(leave)
-
-
-def _compare(found: Found, core: Participant) -> None:
-    """Founding is done once: what is asked for now may be something else, and does not count."""
-    table = core.distributor
-    buckets = len(table.buckets) or (table.founding.buckets if table.founding is not None else found.buckets)
-    settings = table.settings if table.buckets or table.founding is not None else found.settings
-    pairs: list[tuple[str, object, object]] = [
-        ("buckets", found.buckets, buckets),
-        ("replication", found.settings.replication, settings.replication),
-        ("shape", found.settings.shape, settings.shape),
-    ]
-    if (found.open is False) is not table.tokens.guarded:
-        pairs.append(("open", found.open is not False, not table.tokens.guarded))
-    for name, asked, there in pairs:
-        if asked != there:
-            log.warning(
-                "--found asks for %s %s, and the cluster was founded before, with %s now: that stays",
-                name,
-                asked,
-                there,
-            )

@@ -34,6 +34,9 @@ class Usher:
                 return self._read(grant, request)
             case wire.Table():  # where to go is for everybody who may do anything
                 return request if grant is not None else wire.Refused(request.id, NOT_ALLOWED)
+            case wire.Import():
+                may = grant is not None and grant.may(Scope.ADMIN)
+                return request if may else submission.Invalid(request.id, NOT_ALLOWED)
             case _:
                 assert_never(request)
 

@@ -217,6 +217,12 @@ class Vault:
         for journal in self._journals:
             journal.stop()
 
+    def abandon(self) -> None:
+        """The same without writing anything more: as if the process had been killed."""
+        self.scrubber.stop()
+        for journal in self._journals:
+            journal.abandon()
+
     def close(self) -> None:
         for store in self._stores:
             store.close()

@@ -164,6 +164,9 @@ class RealFile:
 class RealDisk:
     """The directory `root` of the machine's file system; `make_folder("")` creates it."""
 
+    file: type[RealFile] = RealFile
+    """What its files are."""
+
     def __init__(self, root: Path) -> None:
         self._root = root
         self._locks: list[int] = []  # descriptors of the lock file: one exclusive, or any number shared
@@ -172,7 +175,7 @@ class RealDisk:
         flags = (os.O_RDONLY if read_only else os.O_RDWR) | (os.O_CREAT if create else 0)
         full_path = str(self._root / path)
         with _naming_full_disk(full_path, 0):
-            return RealFile(os.open(full_path, flags, 0o666), full_path)
+            return self.file(os.open(full_path, flags, 0o666), full_path)
 
     def exists(self, path: str) -> bool:
         return (self._root / path).exists()

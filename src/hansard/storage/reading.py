@@ -294,9 +294,10 @@ class _Reader:
         return places if len(places) else None
 
     def _keep(self, batch: Batch, places: Int64s) -> None:
-        """Whole batches as they are; of others the parts are gathered."""
+        """Whole batches as they are; of others the parts are gathered. Each of what is handed on is of one epoch: from
+        that a split bucket tells whether others' changes may be in it."""
         whole = len(places) == len(batch)
-        if whole or (self._parts and self._parts_span(batch) > SPAN_MAX):
+        if whole or (self._parts and not self._fits(batch)):
             self.flush()
         if whole:
             self.batches.append(batch)
@@ -306,9 +307,11 @@ class _Reader:
             if self._part_changes >= GATHERED_CHANGES:
                 self.flush()
 
-    def _parts_span(self, batch: Batch) -> int:
+    def _fits(self, batch: Batch) -> bool:
+        """Whether a part of it can be gathered with those that there are."""
         other, header = self._parts[0].batch.header, batch.header
-        return max(other.end_offset, header.end_offset) - min(other.base_offset, header.base_offset)
+        span = max(other.end_offset, header.end_offset) - min(other.base_offset, header.base_offset)
+        return span <= SPAN_MAX and header.epoch == other.epoch
 
     def flush(self) -> None:
         """What is in parts so far becomes a batch."""

@@ -7,6 +7,7 @@ by its id.
     Read       a page of a bucket's log, or to wait      Page, Elsewhere, Gone, or a refusal of submission.py
     Ask        something for operators (admin.py)        Told, Refused
     Table      where the buckets are, or to wait         Tabled
+    Import     a batch of another log, as it is          Stored, Repeated, Gap and so on of submission.py
 """
 
 from msgspec import Struct
@@ -70,7 +71,21 @@ class Table(Struct, frozen=True, array_like=True, tag=5, gc=False):
     """How long, if there is none; 0: what there is, at once."""
 
 
-Request = submission.Submit | Connect | Read | Ask | Table
+class Import(Struct, frozen=True, array_like=True, tag=6, gc=False):
+    """While a log is imported, for administrators: a batch of it is to be had as it is. Each bucket is sent all of the
+    bucket that it was, or was part of, in order."""
+
+    id: int
+    bucket: int
+    batch: Batch
+    wait_us: int
+    buckets: int
+    """How many there are here."""
+    follows: int
+    """Where the batch before it ends; 0 if it is the first."""
+
+
+Request = submission.Submit | Connect | Read | Ask | Table | Import
 
 
 class Connected(Struct, frozen=True, array_like=True, tag=32, gc=False):
