@@ -181,6 +181,17 @@ def test_frame_of_too_many_requests_is_refused(tmp_path: Path, caplog: pytest.Lo
     assert f"{REQUESTS_MAX + 1} requests in one frame; {REQUESTS_MAX} is the most" in caplog.text
 
 
+def test_a_broken_connection_that_nobody_can_have_had_is_refused_and_harms_nobody(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Solo(tmp_path) as solo:
+            for broken in (1 << 63, (1 << 64) - 1, -1):
+                async with Raw(solo.address, CLIENT) as strange:
+                    await strange.ask(wire.Connect(1, 1_000_000, "a name", broken))
+                    await solo.works()
+
+    run(test())
+
+
 def test_many_questions_are_answered_with_everybody_elses_business_in_between(tmp_path: Path) -> None:
     async def test() -> None:
         async with Solo(tmp_path, buckets=64) as solo, await Visitor.dial(solo.address) as curious:

@@ -13,7 +13,7 @@ import msgspec
 from hansard.batch import BatchError, LimitExceeded
 from hansard.phaser import outcome as phaser
 
-from .access import SUBMIT, Guest, allowed
+from .access import DIGITS_MAX, SUBMIT, Guest, allowed
 from .content import Rows, rows_of
 from .forms import Accepted, Receipt, Receipts
 from .intake import Intake
@@ -154,7 +154,7 @@ def stream_of(headers: dict[bytes, bytes], guest: Guest, count: int) -> Stream |
 
 
 def _series(text: bytes) -> int:
-    if not text.isdigit() or int(text[:20]) > SERIES_MAX:
+    if not text.isdigit() or len(text) > DIGITS_MAX or int(text) > SERIES_MAX:
         raise Refusal("bad-request", f"a series is a whole number from 0 to {SERIES_MAX}", stored="no")
     return int(text)
 
