@@ -187,6 +187,7 @@ def test_what_cannot_be_is_refused_and_certainly_not_stored(
 
 NUMBERS = [
     "0" * 19 + "1",
+    "0" * 19 + "1" + "0" * 30,
     "1" + "0" * 19,
     str(1 << 62),
     str(1 << 64),

@@ -183,11 +183,10 @@ def test_frame_of_too_many_requests_is_refused(tmp_path: Path, caplog: pytest.Lo
 
 def test_a_broken_connection_that_nobody_can_have_had_is_refused_and_harms_nobody(tmp_path: Path) -> None:
     async def test() -> None:
-        async with Solo(tmp_path) as solo:
+        async with Solo(tmp_path) as solo, await Visitor.dial(solo.address) as strange:
             for broken in (1 << 63, (1 << 64) - 1, -1):
-                async with Raw(solo.address, CLIENT) as strange:
-                    await strange.ask(wire.Connect(1, 1_000_000, "a name", broken))
-                    await solo.works()
+                assert not (await strange.ask_number("a name", broken)).connection
+            assert (await strange.ask_number("a name")).connection
 
     run(test())
 
