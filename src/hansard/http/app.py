@@ -200,7 +200,10 @@ class App:
             self._count(operation.name, response.status_code, begun)
             return response
 
-        return Route(operation.path, endpoint, methods=[operation.method], name=operation.name)
+        route = Route(operation.path, endpoint, methods=[operation.method], name=operation.name)
+        if operation.endless and route.methods:
+            route.methods.discard("HEAD")
+        return route
 
     async def _handled(self, operation: Operation, request: Request) -> Response:
         headers = dict(request.scope["headers"])

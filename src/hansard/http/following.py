@@ -50,6 +50,7 @@ class Following:
                 self.follow,
                 scope=READ,
                 whole=False,
+                endless=True,
                 query=Filter,
                 headers={
                     "Last-Event-ID": (
