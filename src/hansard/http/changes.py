@@ -253,6 +253,9 @@ def refusal_of(fate: Fate, guest: Guest) -> Refusal:
         case phaser.ReadOnly():
             whose = "a disk" if guest.limited else f"the disk of {fate.outcome.node}"
             return Refusal("read-only", f"{whose} takes nothing for now", stored="no", retry_s=retry_s)
+        case phaser.Misplaced():
+            now = "" if guest.limited else f": there are {fate.outcome.buckets} now"
+            return Refusal("buckets-changed", f"a bucket was split{now}", stored="no")
         case phaser.NotLeader():
             return Refusal("not-reachable", "nobody leads its bucket now", stored="no", retry_s=retry_s)
         case phaser.Importing():
