@@ -20,6 +20,7 @@ from hansard.bookmark import Bookmark
 
 from .change import Checked, Value, checked
 from .client import AsyncClient
+from .cursor import PAGE_BYTES
 from .errors import ClientClosed, ClientError
 from .following import HOLD_S, Follow, Reading
 from .library import Place
@@ -310,6 +311,7 @@ class Client:
         limit: int = 1_000,
         block_s: float = 0.0,
         order: Order = "asc",
+        bytes_max: int = PAGE_BYTES,
     ) -> Page:
         return self._loop.run(
             lambda: self._client.page(
@@ -322,6 +324,7 @@ class Client:
                 limit=limit,
                 block_s=block_s,
                 order=order,
+                bytes_max=bytes_max,
             )
         )
 

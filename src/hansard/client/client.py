@@ -18,6 +18,7 @@ from hansard.wire.request import Table, Tabled
 from .atlas import Atlas
 from .change import Value, checked, encoded, key_bytes
 from .correspondence import GRACE_S, Correspondence
+from .cursor import PAGE_BYTES
 from .errors import InvalidSubmission, NotReachable, NotReadable, ReadError, Refused
 from .following import HOLD_S, Follow, Reading
 from .library import Library, Place, Wish
@@ -55,7 +56,6 @@ class AsyncClient:
         hello = replace(HELLO, token=token) if token else HELLO
         self._switchboards = [Switchboard(settings.timeout_s, hello, tls, kept=kept) for kept in (False, True)]
         """For submissions, and for all else: who reads a large page does not hold up a receipt."""
-        self._token = token
         self._submitter: Submitter | None = None
         self._library: Library | None = None
         self._correspondence: Correspondence | None = None
@@ -80,6 +80,7 @@ class AsyncClient:
         name: str = "",
         series: int = 0,
         connection: int | None = None,
+        guarded: bool | None = None,
         settings: Settings | None = None,
         random: Random | None = None,
     ) -> Self:
@@ -90,6 +91,9 @@ class AsyncClient:
         goes on after a restart gives the number after the last change for which it has a receipt, and submits from
         there in the same order; or it numbers its batches itself (`submit_batch`).
 
+        A token may allow some tags only, so who has one waits for each choice of tags by itself. Where the token is
+        known to allow everything, `guarded=False` lets all readers of this client wait together.
+
         With a `connection` number (0: none) no table is asked for, and all is sent to one bucket: for `hansard
         skeleton`.
         """
@@ -99,6 +103,8 @@ class AsyncClient:
         try:
             if connection is None:
                 await client._join(name, series)
+                assert client._library is not None
+                client._library.guarded = bool(token) if guarded is None else guarded
             else:
                 await client._join_skeleton(connection)
             is_open = True
@@ -130,7 +136,6 @@ class AsyncClient:
         reader = Reader(self._atlas, self._correspondence, self._backoff, self._random)
         reader.stored_end = self._submitter.stored_end
         self._library = Library(self._atlas, self._correspondence, reader, self._refresh, settings.timeout_s)
-        self._library.guarded = bool(self._token)
         self._watching = loop.create_task(self._watch())
 
     async def _numbered(self, name: str, timeout_s: float) -> int:
@@ -306,11 +311,13 @@ class AsyncClient:
         limit: int = 1_000,
         block_s: float = 0.0,
         order: Order = "asc",
+        bytes_max: int = PAGE_BYTES,
     ) -> Page:
         """The next changes from a place on, or before one in descending order. Places are bookmarks, their tokens, or
         times; without one it begins where the log begins, or at its end. Where there is nothing yet it waits for up to
-        `block_s`."""
-        return await self._reads.page(Wish(since, until, tags, match, key, buckets, order), limit, block_s)
+        `block_s`. It ends after `limit` changes, with the one that reaches `bytes_max`, or where there is no more."""
+        wish = Wish(since, until, tags, match, key, buckets, order)
+        return await self._reads.page(wish, limit, block_s, bytes_max)
 
     def read(
         self,
