@@ -226,7 +226,6 @@ class Client:
         token: str = "",
         tls: SSLContext | None = None,
         name: str = "",
-        series: int = 0,
         settings: Settings | None = None,
     ) -> Self:
         loop = Loop()
@@ -234,7 +233,7 @@ class Client:
         try:
             client = loop.run(
                 lambda: AsyncClient.connect(
-                    addresses, timeout_s=timeout_s, token=token, tls=tls, name=name, series=series, settings=settings
+                    addresses, timeout_s=timeout_s, token=token, tls=tls, name=name, settings=settings
                 )
             )
         finally:
