@@ -46,6 +46,7 @@ class Archive(Reader):
         self.keys = [b"%d" % number for number in range(12)]
         self.counts = dict.fromkeys(self.keys, 0)
         self.now = 1_000
+        self.stored_end = lambda _: 0
         self.behind = self.random.choice((0.0, 0.2, 0.5))
         self.stale_pages = 0
 

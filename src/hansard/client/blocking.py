@@ -9,17 +9,19 @@ import asyncio
 import threading
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from datetime import datetime
 from ssl import SSLContext
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from hansard.batch import Batch, Text
 from hansard.bookmark import Bookmark
 
-from .change import Value
+from .change import Checked, Value, checked
 from .client import AsyncClient
-from .errors import ClientClosed
+from .cursor import PAGE_BYTES
+from .errors import ClientClosed, ClientError
 from .following import HOLD_S, Follow, Reading
 from .library import Place
 from .page import Change, Page
@@ -31,6 +33,9 @@ from .settings import Settings
 Result = TypeVar("Result")
 Iterated = TypeVar("Iterated", bound=Reading)
 
+LOT: Final = 100
+"""Changes of a producer that are handed over together."""
+
 
 class Loop:
     """A thread with an event loop, for as long as the client is open."""
@@ -40,6 +45,7 @@ class Loop:
         self._thread = threading.Thread(target=self._loop.run_forever, name="hansard-client", daemon=True)
         self._thread.start()
         self._lock = threading.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
     def run(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
@@ -55,6 +61,18 @@ class Loop:
         finally:
             if not future.done():  # interrupted here, by a signal's handler, while the work goes on over there
                 future.cancel()
+
+    def later(self, delay_s: float, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """In the other thread, and nobody waits for it."""
+
+        def begin() -> None:
+            task = self._loop.create_task(work())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        with self._lock:
+            if not self._is_closed:
+                self._loop.call_soon_threadsafe(self._loop.call_later, delay_s, begin)
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         with self._lock:
@@ -119,11 +137,17 @@ class BlockingFollow(BlockingReading[Follow]):
 
 
 class BlockingProducer:
-    """As `Producer`: a context manager that flushes."""
+    """As `Producer`: a context manager that flushes. What is put is handed over to the other thread in lots, because
+    each time costs more than a change does; it waits here no longer than `linger_s`."""
 
-    def __init__(self, loop: Loop, producer: Producer) -> None:
+    def __init__(self, loop: Loop, producer: Producer, linger_s: float) -> None:
         self._loop = loop
         self._producer = producer
+        self._linger_s = linger_s
+        self._lock = threading.Lock()
+        self._gathered: list[Checked] = []
+        self._handing_over = asyncio.Lock()
+        """In the loop: what is put first goes first."""
 
     def __enter__(self) -> Self:
         return self
@@ -131,16 +155,43 @@ class BlockingProducer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._loop.run(lambda: self._producer.__aexit__(kind, error, trace))
+        if error is None:
+            self.close()
+        else:
+            self._loop.run(lambda: self._producer.__aexit__(kind, error, trace))
 
     def put(self, key: Text | None = None, value: Value | None = None, tags: Sequence[str] = ()) -> None:
-        self._loop.run(lambda: self._producer.put(key, value, tags))
+        change, failure = checked(key, value, tags), self._producer.failure
+        if failure is not None:
+            raise failure.again()
+        with self._lock:
+            self._gathered.append(change)
+            count = len(self._gathered)
+        if count >= LOT:
+            self._loop.run(self._hand_over)
+        elif count == 1:
+            self._loop.later(self._linger_s, self._hand_over_late)
+
+    async def _hand_over(self) -> None:
+        async with self._handing_over:
+            with self._lock:
+                changes, self._gathered = self._gathered, []
+            for change in changes:
+                await self._producer.put_checked(change)
+
+    async def _hand_over_late(self) -> None:
+        with suppress(ClientError, ValueError):  # who puts the next one, or flushes, is told
+            await self._hand_over()
 
     def flush(self) -> None:
+        self._loop.run(self._hand_over)
         self._loop.run(self._producer.flush)
 
     def close(self) -> None:
-        self._loop.run(self._producer.close)
+        try:
+            self._loop.run(self._hand_over)
+        finally:
+            self._loop.run(self._producer.close)
 
     def __iter__(self) -> Self:
         aiter(self._producer)
@@ -175,7 +226,6 @@ class Client:
         token: str = "",
         tls: SSLContext | None = None,
         name: str = "",
-        series: int = 0,
         settings: Settings | None = None,
     ) -> Self:
         loop = Loop()
@@ -183,7 +233,7 @@ class Client:
         try:
             client = loop.run(
                 lambda: AsyncClient.connect(
-                    addresses, timeout_s=timeout_s, token=token, tls=tls, name=name, series=series, settings=settings
+                    addresses, timeout_s=timeout_s, token=token, tls=tls, name=name, settings=settings
                 )
             )
         finally:
@@ -244,7 +294,7 @@ class Client:
         async def made() -> Producer:
             return self._client.producer(window=window, linger_s=linger_s, batch_bytes=batch_bytes, receipts=receipts)
 
-        return BlockingProducer(self._loop, self._loop.run(made))
+        return BlockingProducer(self._loop, self._loop.run(made), linger_s)
 
     # Reading.
 
@@ -260,6 +310,7 @@ class Client:
         limit: int = 1_000,
         block_s: float = 0.0,
         order: Order = "asc",
+        bytes_max: int = PAGE_BYTES,
     ) -> Page:
         return self._loop.run(
             lambda: self._client.page(
@@ -272,6 +323,7 @@ class Client:
                 limit=limit,
                 block_s=block_s,
                 order=order,
+                bytes_max=bytes_max,
             )
         )
 

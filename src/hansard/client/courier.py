@@ -49,6 +49,8 @@ class Courier:
         """When the last answer came, or what is in flight was sent."""
         self._unwritten = 0
         """Bytes in the transport's buffer when it was last looked at."""
+        self.stored_end = 0
+        """After the last change of which a receipt has come."""
         self._flush_planned = False
         self._ticking: asyncio.TimerHandle | None = None
         self._wanted = asyncio.Event()
@@ -129,6 +131,7 @@ class Courier:
         for answer in cast(Sequence[Fate], answers):
             match answer:
                 case Stored() | StoredInPart() | Repeated():
+                    self._note(answer)
                     self._roster.succeeded()
                     self._backoff.reset()
                 case NotLeader():
@@ -138,6 +141,12 @@ class Courier:
                     pass
             self._stream.answered(answer)
         self._go_on()
+
+    def _note(self, answer: Stored | StoredInPart | Repeated) -> None:
+        if isinstance(answer, Stored):
+            for sent_id, offset in zip(answer.ids, answer.offsets, strict=True):
+                if submission := self._stream.flight.get(sent_id):
+                    self.stored_end = max(self.stored_end, offset + submission.change_count)
 
     def _go_on(self) -> None:
         """Something came out of flight: when all has, what was refused goes again, here or elsewhere."""

@@ -18,7 +18,7 @@ from typing import Final, Self
 
 from hansard.batch import Text
 
-from .change import Value, checked
+from .change import Checked, Value, checked
 from .errors import ClientError, PartlyStored
 from .receipts import Receipt
 
@@ -91,7 +91,9 @@ class Producer:
 
     async def put(self, key: Text | None = None, value: Value | None = None, tags: Sequence[str] = ()) -> None:
         """Waits while the window is full; raises what became of an earlier one that is not stored."""
-        change = checked(key, value, tags)
+        await self.put_checked(checked(key, value, tags))
+
+    async def put_checked(self, change: Checked) -> None:
         while self._count >= self._window and self.failure is None:
             self._send()
             await self._change()

@@ -84,6 +84,8 @@ class Reader:
         self._random = random
         self._places: dict[int, str] = {}
         """Where each bucket was read last."""
+        self.stored_end: Callable[[int], int] = lambda _: 0
+        """How far a bucket goes at the least, as our own receipts say."""
 
     async def read(self, bucket: int, span: Span, wanted: Filter, timeout_s: float) -> wire.Page | wire.Gone:
         """A page that settles something, or says that there is nothing."""
@@ -104,6 +106,8 @@ class Reader:
             else:
                 match answer:
                     case wire.Page() | wire.Gone():
+                        if span.linear:  # that was the leader, who has enough to do
+                            self._places.pop(bucket, None)
                         return answer
                     case wire.Elsewhere():
                         problem = f"{address} has no copy of it"

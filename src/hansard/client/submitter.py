@@ -101,6 +101,11 @@ class Submitter:
         courier = Courier(stream, way, self._backoffs(), self._switchboard, self._settings)
         return Lane(stream, courier, self._settings)
 
+    def stored_end(self, bucket: int) -> int:
+        """After the last change that this client has stored there: whoever shows less is behind."""
+        lane = self.lanes.get(bucket)
+        return lane.courier.stored_end if lane is not None else 0
+
     def reroute(self) -> None:
         """The table has changed."""
         for bucket, lane in self.lanes.items():
