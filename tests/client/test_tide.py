@@ -70,6 +70,19 @@ def test_who_waits_looks_for_itself_when_the_read_is_refused_or_fails(problem: A
         runner.run(asyncio.wait_for(test(), 20))
 
 
+def test_who_waits_is_woken_by_another_one_that_comes_and_has_read_further() -> None:
+    async def test() -> None:
+        shore = Shore()
+        tide = Tide(shore, Filter(), 1.0)
+        behind = waiting(tide)
+        await until(lambda: shore.reads == 1)
+        assert await tide.risen({0: 6}, 0.01) == frozenset()
+        assert await behind == {0}
+        await tide.close()
+
+    run(test())
+
+
 def test_a_tide_for_which_nobody_waits_goes_with_its_last_read() -> None:
     async def test() -> None:
         shore, over = Shore(), asyncio.Event()

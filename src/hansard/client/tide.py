@@ -70,6 +70,8 @@ class Tide:
             return frozenset(more)
         waiter = Waiter()
         for bucket, place in places.items():
+            if place > self._ends.get(bucket, place):
+                self.wake(bucket)  # it has read more than the others, who wait where the read that is under way began
             self._ends[bucket] = place
             self._waiting.setdefault(bucket, []).append(waiter)
             if bucket not in self._tasks:
