@@ -290,3 +290,8 @@ def test_a_token_may_wait_so_often_and_no_more(guarded: Town) -> None:
             stream.__exit__(None, None, None)
     with guarded.caller("a", "reader") as reader:
         until(lambda: reader.get("/changes?block=0.01").status == 200, "seats are not given back")
+
+
+def test_connections_count_as_what_a_token_has_had(guarded: Town) -> None:
+    with guarded.caller("a", "slow") as slow:
+        until(lambda: slow.post("/connections", {}).status == 429, "connections cost nothing")
