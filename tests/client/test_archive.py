@@ -72,6 +72,31 @@ def test_pages_of_any_size_in_either_order_are_the_same_log(ten: int) -> None:
         run(read(seed))
 
 
+def test_pages_are_bounded_in_bytes_and_a_short_one_does_not_say_that_it_is_the_last() -> None:
+    async def read(seed: int) -> None:
+        archive = Archive(seed)
+        library = archive.library()
+        await live(archive, STEPS, lambda: None)
+        archive.behind = 0.0
+        everything = (await library.page(Wish(), 10_000, 0)).changes
+        found: list[Change] = []
+        place: Bookmark | None = None
+        while True:
+            page = await library.page(Wish(since=place), 10_000, 0, bytes_max=12)
+            found += page.changes
+            place = page.bookmark
+            assert page.changes and sum(change.byte_count for change in page.changes[:-1]) < 12
+            assert not page.at_end or len(found) == len(everything)
+            if len(found) == len(everything):
+                break
+        assert found == everything
+        assert len((await library.page(Wish(), 10_000, 0, bytes_max=1)).changes) == 1
+        await library.close()
+
+    for seed in range(400, 405):
+        run(read(seed))
+
+
 def test_reading_to_the_end_ends_with_all_that_was_there_when_it_began() -> None:
     async def read(seed: int) -> None:
         archive = Archive(seed)

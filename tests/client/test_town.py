@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from hansard.client import ClientClosed, OutcomeUnknown, PartlyStored, StreamBroken
+from hansard.batch import build
+from hansard.client import AsyncClient, ClientClosed, OutcomeUnknown, PartlyStored, StreamBroken
 from hansard.wire.submission import Broken, Invalid, Unknown
-from tests.client.fake import LOOPS, Step, hang_up, ignore, run, say, store, store_and_hang_up, until
+from tests.client.fake import LOOPS, QUICK, Step, hang_up, ignore, run, say, store, store_and_hang_up, until
 from tests.client.town import Town
 
 Loop = Callable[[], asyncio.AbstractEventLoop]
@@ -134,5 +135,21 @@ def test_who_waits_for_anything_when_it_is_closed_is_told(loop: Loop) -> None:
             for call in (client.submit("k", "v"), client.submit_many(["k"], ["v"]), client.page()):
                 with pytest.raises(ClientClosed):
                     await call
+
+    run(test(), loop)
+
+
+def test_a_client_with_a_name_gives_no_numbers_of_its_own(loop: Loop) -> None:
+    async def test() -> None:
+        async with Town() as town, await AsyncClient.connect([town.address], name="sink", settings=QUICK) as client:
+            with pytest.raises(ValueError, match="use submit_batch"):
+                await client.submit("k", "v")
+            with pytest.raises(ValueError, match="use submit_batch"):
+                await client.submit_many(["k"], ["v"])
+            with pytest.raises(ValueError, match="use submit_batch"):
+                client.producer()
+            assert not town.submits
+            batch = build(["k"], ["v"], connection=client.connection, first_series=0, previous_series=-1)
+            assert len(await client.submit_batch(batch)) == 1
 
     run(test(), loop)

@@ -160,6 +160,10 @@ BROAD_EXCEPTS: Final[Mapping[tuple[str, str], str]] = {
     ): "the top of the task: a turn not done to its end is the last",
     (
         "src/hansard/http/app.py",
+        "App._route.endpoint",
+    ): "the top of an operation: Starlette would answer it as text, and every error of the API is a problem",
+    (
+        "src/hansard/http/app.py",
         "App.__call__",
     ): "the top of a request: whoever asked is told that it failed, and the log says why",
     (

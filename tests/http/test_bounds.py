@@ -116,6 +116,57 @@ def test_a_body_without_a_length_is_cut_off_when_it_is_too_large(address: tuple[
     assert received.startswith(b"HTTP/1.1 413 ")
 
 
+CHUNKED = b"POST /changes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("trailer", [b"X-Endless: " + b"x" * 65_536, b"X-One: 1\r\n" * 6_000, b"x" * 65_536])
+def test_what_comes_behind_a_body_in_chunks_is_bounded(address: tuple[str, int], trailer: bytes) -> None:
+    with socket.create_connection(address, 30) as connection:
+        connection.sendall(CHUNKED + b"2\r\n{}\r\n0\r\n")
+        with pytest.raises(ConnectionError):
+            connection.sendall(trailer * 1_000)
+
+
+def test_a_body_in_small_pieces_behind_a_long_head_is_none_of_those(address: tuple[str, int]) -> None:
+    head = CHUNKED.replace(b"Host: x", b"Host: x\r\nConnection: close\r\nX-Long: " + b"x" * 20_000)
+    value = b"x" * 20_000
+    pieces = [head[:9_000], head[9_000:], b"A\r\n", b'{"value":"', b"\r\n", b"%x\r\n" % len(value), value, b"\r\n"]
+    with socket.create_connection(address, 30) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in [*pieces, b'2\r\n"}', b"\r\n", b"0\r\n", b"X-Trailer: 1\r\n", b"\r\n"]:
+            connection.sendall(piece)
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 201 ")
+
+
+def test_whoever_asks_again_before_it_has_its_answer_is_sent_away(address: tuple[str, int], caller: Caller) -> None:
+    health = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
+    waiting = b"GET /changes?key=nobody&block=60 HTTP/1.1\r\nHost: x\r\n\r\n"
+    assert answered(address, waiting + health) == b""
+    assert answered(address, health * 10_000).count(b"HTTP/1.1 ") <= 1
+    assert caller.get("/health/live").status == 200
+
+
+def followers(caller: Caller) -> int:
+    (line,) = [line for line in caller.get("/metrics").body.splitlines() if line.startswith(b"hansard_http_followers ")]
+    return int(float(line.split()[1]))
+
+
+def test_nobody_follows_on_when_its_connection_has_ended(address: tuple[str, int], caller: Caller) -> None:
+    before = followers(caller)
+    stream = b"GET /changes/stream?key=nobody HTTP/1.1\r\nHost: x\r\n\r\n"
+    with socket.create_connection(address, 30) as connection:
+        connection.sendall(stream)
+        until(lambda: followers(caller) > before, "nobody follows")
+        with suppress(ConnectionError):
+            connection.sendall(stream)
+    until(lambda: followers(caller) == before, "somebody follows who is gone")
+
+
+def test_there_is_no_asking_for_the_head_of_what_does_not_end(caller: Caller) -> None:
+    assert caller.call("HEAD", "/changes/stream").status == 404  # taken for an id
+    assert caller.call("HEAD", "/health").status == 200
+
+
 async def _pieces(intake: Intake, *pieces: bytes) -> bytes:
     waiting = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
 

@@ -1,6 +1,9 @@
 """Changes as they come: each once, in order, and on from where somebody was."""
 
+from contextlib import ExitStack
 from secrets import token_hex
+
+from tests.cluster.visitor import Visitor
 
 from .caller import Caller
 from .listener import Listener
@@ -12,7 +15,7 @@ def test_events_come_as_changes_are_committed(town: Town, caller: Caller) -> Non
     with Listener(town.address("b"), f"/changes/stream?tag={tag}") as listener:
         assert (listener.status, listener.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
         for number in range(5):
-            caller.post("/changes", {"key": f"k{number}", "value": {"n": number}, "tags": [tag]})
+            caller.post("/changes", {"key": tag, "value": {"n": number}, "tags": [tag]})
         events = listener.changes(5)
     assert [event.data["value"]["n"] for event in events] == list(range(5))
 
@@ -55,3 +58,28 @@ def test_what_cannot_be_followed_is_refused_before_it_begins(town: Town) -> None
             assert listener.status == 400
     with Listener(town.address(), "/changes/stream", {"Last-Event-ID": "b1AAAA"}) as listener:
         assert listener.status == 400
+
+
+FOLLOWERS = 40
+READS_MAX = 12
+"""That wait at all participants together, of four buckets."""
+
+
+def test_those_who_follow_different_things_wait_together(guarded: Town) -> None:
+    async def waiting() -> int:
+        found = 0
+        for address in guarded.company.addresses.values():
+            async with await Visitor.dial(address, token=guarded.tokens["admin"]) as visitor:
+                found += (await visitor.ask(ask="status"))["waiting_reads"]
+        return found
+
+    headers = {"Authorization": f"Bearer {guarded.tokens['admin']}"}
+    paths = [f"/changes/stream?tag=different-{number}" for number in range(FOLLOWERS)]
+    with ExitStack() as stack:
+        streams = [stack.enter_context(Listener(guarded.address(), path, headers)) for path in paths]
+        assert all(stream.status == 200 for stream in streams)
+        with guarded.caller("a", "admin") as caller:  # now each has read once, and waits
+            for number, stream in enumerate(streams):
+                caller.post("/changes", {"tags": [f"different-{number}"]})
+                stream.changes(1)
+        assert guarded.run(waiting()) <= READS_MAX

@@ -1,11 +1,18 @@
 """What operators ask and order, what balancers and Prometheus see, and the description of it all."""
 
+import asyncio
 import re
 import signal
 from pathlib import Path
 from secrets import token_hex
+from types import SimpleNamespace
+from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
+from starlette.responses import Response
+
+from hansard.http.app import App
+from hansard.http.operation import Operation
 
 from .caller import Caller
 from .fuzzing import description
@@ -108,3 +115,27 @@ def test_who_is_told_to_stop_answers_first_and_ends_its_streams(tmp_path: Path) 
         with town.caller("a") as caller:
             until(lambda: caller.post("/changes", {"key": "after"}).status == 201, "nothing is stored without b")
             assert {change["key"] for change in caller.get("/changes").json["changes"]} >= {"before", "after"}
+
+
+def test_an_order_may_be_called_anything(caller: Caller) -> None:
+    for id in ("ordnungß", "plain"):
+        given = caller.post("/orders", {"id": id, "wish": {"type": "resume"}})
+        assert given.status == 202 and ("location" in given.headers) == id.isascii(), given
+
+
+def test_a_token_may_end_almost_at_once(caller: Caller) -> None:
+    granted = caller.post("/tokens", {"name": "brief", "scopes": ["read"], "expires_s": 1e-9})
+    assert granted.status == 201, granted
+    until(lambda: b"brief" not in caller.get("/tokens").body, "it does not end")
+
+
+def test_an_error_that_nobody_has_thought_of_is_a_problem_like_any_other() -> None:
+    async def broken(*_: Any) -> Response:
+        raise ZeroDivisionError
+
+    counted: list[Any] = []
+    app: Any = SimpleNamespace(_handled=broken, _count=lambda *what: counted.append(what[:2]))
+    operation = Operation("docs", "GET", "/docs", "", None)
+    response = asyncio.run(App._route(app, operation).endpoint(None))
+    assert response.status_code == 500
+    assert response.headers["content-type"] == "application/problem+json" and counted == [("docs", 500)]

@@ -1,15 +1,20 @@
 """What becomes of a submission, as its client is told: certain and uncertain answers never look alike."""
 
+import asyncio
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from hansard.batch import bucket_of, key_hash
 from hansard.http.access import EVERYBODY
 from hansard.http.changes import receipts_of
 from hansard.http.content import Rows
 from hansard.http.forms import Receipt, Receipts
 from hansard.http.problem import KINDS, Refusal
-from hansard.http.submitting import Fate
+from hansard.http.submitting import Fate, Stream, Submitter
+from hansard.participant.effect import Answer
 from hansard.phaser import outcome as phaser
 
 STORED = phaser.Stored(phaser.Receipt(17, 1_000_000))
@@ -22,6 +27,7 @@ REFUSALS: list[tuple[Any, str]] = [
     (phaser.ReadOnly("b", "it is full"), "read-only"),
     (phaser.Importing(), "not-ready"),
     (phaser.NotLeader(None, 1), "not-reachable"),
+    (phaser.Misplaced(8), "buckets-changed"),
 ]
 
 
@@ -63,3 +69,35 @@ def test_one_is_answered_with_a_receipt_and_several_with_a_list() -> None:
     assert isinstance(single, Receipt) and single.offset == 17 and single.timestamp == "1970-01-01T00:00:01.000000Z"
     assert isinstance(several, Receipts) and [each.offset for each in several.receipts] == [17, None]
     assert [each.repeated for each in several.receipts] == [False, True]
+
+
+WAIT_S = 0.05
+UNNUMBERED, NUMBERED = None, Stream(5, 10, {0: 3, 1: 4})
+
+
+def of_two_buckets(first: Any, second: Any, stream: Stream | None) -> Refusal:
+    """What a body with keys of both is answered, by a participant that does not hear of the split."""
+    keys = [str(number).encode() for number in range(8)]
+    assert {bucket_of(key_hash(key), 2) for key in keys} == {0, 1}
+    rows = Rows(keys, [b"v"] * 8, [[]] * 8)
+
+    def submit(bucket: int, _batch: Any, _wait_us: int, _level: int, answered: Any) -> None:
+        asyncio.get_running_loop().call_soon(answered, Answer(-1, (first, second)[bucket], 0))
+
+    core = SimpleNamespace(distributor=SimpleNamespace(buckets=[SimpleNamespace(level=2)] * 2))
+    house: Any = SimpleNamespace(core=core, is_ready=True, is_holding=lambda: False, submit=submit)
+    fates = asyncio.run(Submitter(house, time.perf_counter).submit(rows, WAIT_S, stream))
+    with pytest.raises(Refusal) as refused:
+        receipts_of(rows, fates, EVERYBODY)
+    return refused.value
+
+
+@pytest.mark.parametrize(("stream", "name"), [(UNNUMBERED, "expired"), (NUMBERED, "buckets-changed")])
+def test_a_split_that_refuses_one_bucket_says_nothing_of_another(stream: Stream | None, name: str) -> None:
+    split = phaser.Misplaced(4)
+    for first, told_name, stored in ((STORED, "partly-stored", "partly"), (phaser.Unknown(), "unknown", "unknown")):
+        refused = of_two_buckets(first, split, stream)
+        assert (refused.name, refused.problem.stored) == (told_name, stored)
+        assert {each.stored for each in refused.problem.outcomes} == {"no", "yes" if first is STORED else "unknown"}  # type: ignore[union-attr]
+    refused = of_two_buckets(split, split, stream)
+    assert (refused.name, refused.problem.stored) == (name, "no")

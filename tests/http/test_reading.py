@@ -158,3 +158,16 @@ def test_no_change_is_found_under_an_id_that_nobody_was_given(caller: Caller, st
 def test_a_form_that_there_is_not_is_not_acceptable(caller: Caller) -> None:
     assert caller.get("/changes", Accept="text/csv").problem == "not-acceptable"
     assert caller.get("/changes?limit=1", Accept="text/csv, */*;q=0.1").headers["content-type"] == "application/json"
+
+
+def test_a_page_ends_when_it_is_large_and_the_next_one_has_the_rest(guarded: Town) -> None:
+    for token, tag in (("admin", f"large-{token_hex(6)}"), ("acme", "tenant:acme")):
+        with guarded.caller("a", token) as caller:
+            start = caller.get("/bookmark").json["bookmark"]
+            for _ in range(5):
+                body = {"key": "large", "value": "x" * (4 << 20), "tags": [tag]}
+                assert caller.post("/changes", body).status == 201
+            first = caller.get(f"/changes?tag={tag}&since={start}").json
+            assert len(first["changes"]) == 4 and not first["at_end"]
+            rest = caller.get(f"/changes?tag={tag}&since={first['bookmark']}").json
+            assert len(rest["changes"]) == 1 and rest["at_end"]

@@ -2,6 +2,7 @@
 
 import json
 from secrets import token_hex
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
@@ -182,6 +183,37 @@ def test_what_cannot_be_is_refused_and_certainly_not_stored(
 ) -> None:
     refused = caller.call("POST", "/changes", body, {"Content-Type": "application/json", **headers})
     assert refused.problem == "bad-request" and refused.json["stored"] == "no", refused
+
+
+NUMBERS = [
+    "0" * 19 + "1",
+    "0" * 19 + "1" + "0" * 30,
+    "1" + "0" * 19,
+    str(1 << 62),
+    str(1 << 64),
+    "9" * 5000,
+    "0" * 5000 + "1",
+    "٣",
+    "-1",
+    "+1",
+    "0x1",
+]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_that_nobody_was_given_are_refused_wherever_they_stand(caller: Caller, number: str) -> None:
+    assert caller.post("/connections", {"name": fresh(), "broken": number}).problem == "bad-request"
+    assert caller.get(f"/changes/{quote(number)}-{'0' * 16}").problem in {"not-found", "bad-request"}
+    if number.isascii():  # as headers are
+        refused = caller.post("/changes", {}, Hansard_Connection=number, Hansard_Series="0")
+        assert refused.problem == "bad-request" and refused.json["stored"] == "no"
+    assert caller.post("/changes", {"key": fresh()}).status == 201
+
+
+@pytest.mark.parametrize("series", ["0" * 19 + "1", "0" * 5000 + "1", str(1 << 63), "9" * 5000])
+def test_a_series_that_is_none_is_refused(caller: Caller, series: str) -> None:
+    refused = caller.post("/changes", {}, Hansard_Connection="1", Hansard_Series=series)
+    assert refused.problem == "bad-request" and refused.json["stored"] == "no"
 
 
 def test_a_body_of_another_type_is_not_guessed_at(caller: Caller) -> None:

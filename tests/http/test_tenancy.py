@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
+from hansard.http.seats import SEATS_MAX
+
 from .caller import Answer, Caller
 from .listener import Listener
-from .town import Town
+from .town import Town, until
 
 ACME = "tenant:acme"
 
@@ -271,3 +273,25 @@ def test_a_tenant_of_prefixes_says_what_it_wants(globex: Caller) -> None:
     assert globex.get("/changes").problem == "not-allowed"
     assert key in [change["key"] for change in globex.get("/changes?tag=globex:x&order=desc").json["changes"]]
     assert globex.post("/changes", {"key": "k", "tags": ["globex"]}).problem == "not-allowed"
+
+
+def test_a_token_may_wait_so_often_and_no_more(guarded: Town) -> None:
+    headers = {"Authorization": f"Bearer {guarded.tokens['reader']}"}
+    streams: list[Listener] = []
+    try:
+        streams += [Listener(guarded.address(), "/changes/stream?key=nobody", headers) for _ in range(SEATS_MAX + 1)]
+        assert [stream.status for stream in streams] == [200] * SEATS_MAX + [429]
+        with guarded.caller("a", "reader") as reader, guarded.caller("a", "acme") as another:
+            assert reader.get("/changes?block=1").problem == "too-many"
+            assert reader.get("/changes").status == 200
+            assert another.get("/changes?key=nobody&block=0.01").status == 200
+    finally:
+        for stream in streams:
+            stream.__exit__(None, None, None)
+    with guarded.caller("a", "reader") as reader:
+        until(lambda: reader.get("/changes?block=0.01").status == 200, "seats are not given back")
+
+
+def test_connections_count_as_what_a_token_has_had(guarded: Town) -> None:
+    with guarded.caller("a", "slow") as slow:
+        until(lambda: slow.post("/connections", {}).status == 429, "connections cost nothing")

@@ -181,6 +181,16 @@ def test_frame_of_too_many_requests_is_refused(tmp_path: Path, caplog: pytest.Lo
     assert f"{REQUESTS_MAX + 1} requests in one frame; {REQUESTS_MAX} is the most" in caplog.text
 
 
+def test_a_broken_connection_that_nobody_can_have_had_is_refused_and_harms_nobody(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Solo(tmp_path) as solo, await Visitor.dial(solo.address) as strange:
+            for broken in (1 << 63, (1 << 64) - 1, -1):
+                assert not (await strange.ask_number("a name", broken)).connection
+            assert (await strange.ask_number("a name")).connection
+
+    run(test())
+
+
 def test_many_questions_are_answered_with_everybody_elses_business_in_between(tmp_path: Path) -> None:
     async def test() -> None:
         async with Solo(tmp_path, buckets=64) as solo, await Visitor.dial(solo.address) as curious:

@@ -20,6 +20,7 @@ from hansard.bookmark import Bookmark
 
 from .change import Checked, Value, checked
 from .client import AsyncClient
+from .cursor import PAGE_BYTES
 from .errors import ClientClosed, ClientError
 from .following import HOLD_S, Follow, Reading
 from .library import Place
@@ -225,7 +226,6 @@ class Client:
         token: str = "",
         tls: SSLContext | None = None,
         name: str = "",
-        series: int = 0,
         settings: Settings | None = None,
     ) -> Self:
         loop = Loop()
@@ -233,7 +233,7 @@ class Client:
         try:
             client = loop.run(
                 lambda: AsyncClient.connect(
-                    addresses, timeout_s=timeout_s, token=token, tls=tls, name=name, series=series, settings=settings
+                    addresses, timeout_s=timeout_s, token=token, tls=tls, name=name, settings=settings
                 )
             )
         finally:
@@ -310,6 +310,7 @@ class Client:
         limit: int = 1_000,
         block_s: float = 0.0,
         order: Order = "asc",
+        bytes_max: int = PAGE_BYTES,
     ) -> Page:
         return self._loop.run(
             lambda: self._client.page(
@@ -322,6 +323,7 @@ class Client:
                 limit=limit,
                 block_s=block_s,
                 order=order,
+                bytes_max=bytes_max,
             )
         )
 

@@ -18,6 +18,7 @@ from hansard.wire.request import Table, Tabled
 from .atlas import Atlas
 from .change import Value, checked, encoded, key_bytes
 from .correspondence import GRACE_S, Correspondence
+from .cursor import PAGE_BYTES
 from .errors import InvalidSubmission, NotReachable, NotReadable, ReadError, Refused
 from .following import HOLD_S, Follow, Reading
 from .library import Library, Place, Wish
@@ -55,7 +56,6 @@ class AsyncClient:
         hello = replace(HELLO, token=token) if token else HELLO
         self._switchboards = [Switchboard(settings.timeout_s, hello, tls, kept=kept) for kept in (False, True)]
         """For submissions, and for all else: who reads a large page does not hold up a receipt."""
-        self._token = token
         self._submitter: Submitter | None = None
         self._library: Library | None = None
         self._correspondence: Correspondence | None = None
@@ -78,17 +78,19 @@ class AsyncClient:
         token: str = "",
         tls: SSLContext | None = None,
         name: str = "",
-        series: int = 0,
         connection: int | None = None,
+        guarded: bool | None = None,
         settings: Settings | None = None,
         random: Random | None = None,
     ) -> Self:
         """To the cluster of whichever of the addresses ("host:port") answers; NotReachable if none does until the
         timeout.
 
-        A `name` gets the same connection number each time. Its changes are numbered from `series` on: a program that
-        goes on after a restart gives the number after the last change for which it has a receipt, and submits from
-        there in the same order; or it numbers its batches itself (`submit_batch`).
+        A `name` gets the same connection number each time, and its program numbers its batches itself: it submits by
+        `submit_batch` only, because nobody else knows which numbers were used before.
+
+        A token may allow some tags only, so who has one waits for each choice of tags by itself. Where the token is
+        known to allow everything, `guarded=False` lets all readers of this client wait together.
 
         With a `connection` number (0: none) no table is asked for, and all is sent to one bucket: for `hansard
         skeleton`.
@@ -98,7 +100,9 @@ class AsyncClient:
         is_open = False
         try:
             if connection is None:
-                await client._join(name, series)
+                await client._join(name)
+                assert client._library is not None
+                client._library.guarded = bool(token) if guarded is None else guarded
             else:
                 await client._join_skeleton(connection)
             is_open = True
@@ -107,7 +111,7 @@ class AsyncClient:
                 await client.close()
         return client
 
-    async def _join(self, name: str, series: int) -> None:
+    async def _join(self, name: str) -> None:
         settings, self._name = self._settings, name
         loop = asyncio.get_running_loop()
         deadline = loop.time() + settings.timeout_s
@@ -120,7 +124,7 @@ class AsyncClient:
         self._atlas.begin(table)
         self._submitter = Submitter(
             self._atlas,
-            Numbering(number, series),
+            Numbering(number),
             self._switchboards[0],
             settings,
             self._backoff,
@@ -130,7 +134,6 @@ class AsyncClient:
         reader = Reader(self._atlas, self._correspondence, self._backoff, self._random)
         reader.stored_end = self._submitter.stored_end
         self._library = Library(self._atlas, self._correspondence, reader, self._refresh, settings.timeout_s)
-        self._library.guarded = bool(self._token)
         self._watching = loop.create_task(self._watch())
 
     async def _numbered(self, name: str, timeout_s: float) -> int:
@@ -244,10 +247,19 @@ class AsyncClient:
             raise InvalidSubmission(self._forbidden)
         return self._submitter
 
+    def _numbering_submits(self) -> Submitter:
+        """It gives the numbers."""
+        if self._name:
+            raise ValueError(
+                f"not stored: the connection {self._name!r} has a name, and who was there before may have used the "
+                "same numbers; number the batches in your program and use submit_batch, or connect without a name"
+            )
+        return self._submits
+
     async def submit(self, key: Text | None = None, value: Value | None = None, tags: Sequence[str] = ()) -> Receipt:
         """One change. A value of None says that the key is deleted; a dict, list, number or bool is stored as JSON. Who
         is cancelled here may yet have it stored."""
-        return await self._submits.submit(checked(key, value, tags))
+        return await self._numbering_submits().submit(checked(key, value, tags))
 
     async def submit_many(
         self,
@@ -257,7 +269,7 @@ class AsyncClient:
     ) -> Sequence[Receipt]:
         """Columns of equal length, as one batch for each bucket: what is in one is stored as a whole or not at all.
         Where that came out differently for some of them, PartlyStored says it of each change."""
-        return await self._submits.submit_columns(
+        return await self._numbering_submits().submit_columns(
             [key_bytes(key) for key in keys], [encoded(value) for value in values], tags
         )
 
@@ -282,6 +294,7 @@ class AsyncClient:
         receipts: bool = False,
     ) -> Producer:
         """For many changes, one after the other: see there."""
+        self._numbering_submits()
         return Producer(
             self.submit_many, window, linger_s, batch_bytes or self._settings.batch_bytes, receipts=receipts
         )
@@ -306,11 +319,13 @@ class AsyncClient:
         limit: int = 1_000,
         block_s: float = 0.0,
         order: Order = "asc",
+        bytes_max: int = PAGE_BYTES,
     ) -> Page:
         """The next changes from a place on, or before one in descending order. Places are bookmarks, their tokens, or
         times; without one it begins where the log begins, or at its end. Where there is nothing yet it waits for up to
-        `block_s`."""
-        return await self._reads.page(Wish(since, until, tags, match, key, buckets, order), limit, block_s)
+        `block_s`. It ends after `limit` changes, with the one that reaches `bytes_max`, or where there is no more."""
+        wish = Wish(since, until, tags, match, key, buckets, order)
+        return await self._reads.page(wish, limit, block_s, bytes_max)
 
     def read(
         self,

@@ -20,6 +20,8 @@ from .shelf import Shelf
 
 CHANGES_MAX: Final = 10_000
 """Fetched of one bucket at a time."""
+PAGE_BYTES: Final = 16 << 20
+"""Taken at a time, and one change more at the most."""
 LOW: Final = 4
 """A bucket of which less than this part of a fetch is left is fetched together with one that has nothing left."""
 BEHIND_S: Final = 0.02
@@ -104,36 +106,41 @@ class Cursor:
 
     # Going on.
 
-    async def take(self, limit: int) -> list[Change]:
-        """The next ones, as many as it takes; fewer only where there are no more for now."""
+    async def take(self, limit: int, bytes_max: int = PAGE_BYTES) -> list[Change]:
+        """The next ones, as many as it takes; fewer only where they are so many bytes, or there are no more for now."""
         taken: list[Change] = []
-        while len(taken) < limit:
-            some = await self.step(limit - len(taken))
+        byte_count = 0
+        while len(taken) < limit and byte_count < bytes_max:
+            some = await self.step(limit - len(taken), bytes_max - byte_count)
             taken += some
+            byte_count += sum([change.byte_count for change in some])
             if not some and self.is_exhausted:
                 break
         return taken
 
-    async def step(self, limit: int) -> list[Change]:
+    async def step(self, limit: int, bytes_max: int = PAGE_BYTES) -> list[Change]:
         """The next ones that are known, after a look at where nothing is. Nothing is fetched once they are taken, so
         that the bookmark is the one after all of them."""
         if not all(shelf.is_known for shelf in self.shelves):
             await self.fill()
         taken: list[Change] = []
-        self._merge(taken, limit)
+        self._merge(taken, limit, bytes_max)
         return taken
 
-    def _merge(self, taken: list[Change], limit: int) -> None:
-        """As far as it is known what comes next."""
+    def _merge(self, taken: list[Change], limit: int, bytes_max: int) -> None:
+        """As far as it is known what comes next. What goes beyond the bytes is the last one."""
         shelves = self.shelves
         if not all(shelf.is_known for shelf in shelves):
             return
         heap = [(shelf.rank, place) for place, shelf in enumerate(shelves) if shelf.fetched]
         heapify(heap)
-        while heap and len(taken) < limit:
+        left = bytes_max
+        while heap and left > 0 and len(taken) < limit:
             place = heap[0][1]
             shelf = shelves[place]
-            taken.append(shelf.fetched.popleft())
+            change = shelf.fetched.popleft()
+            taken.append(change)
+            left -= change.byte_count
             if shelf.fetched:
                 heapreplace(heap, (shelf.rank, place))
             elif shelf.exhausted:

@@ -10,7 +10,8 @@ from hansard.bookmark import Bookmark, TableBehind
 
 from .atlas import Atlas
 from .correspondence import Correspondence
-from .cursor import Cursor
+from .cursor import PAGE_BYTES, Cursor
+from .errors import ClientClosed
 from .page import Page, timestamp_of
 from .reading import Filter, Match, Order, Reader, filter_of
 from .tide import Tide
@@ -52,18 +53,28 @@ class Library:
         self._refresh = refresh
         self._timeout_s = timeout_s
         self.guarded = False
-        """Whoever asks for everything may be refused."""
-        self._tides: dict[tuple[tuple[bytes, ...], bool], Tide] = {}
+        """Whoever asks for everything may be refused, so each waits for its own tags; else all wait for one tide."""
+        self._tides: dict[Filter, Tide] = {}
+        self._is_closed = False
 
     # Waiting.
 
     async def risen(self, cursor: Cursor, timeout_s: float | None) -> frozenset[int]:
         """Buckets in which there may be more for it than it has seen."""
+        if self._is_closed:
+            raise ClientClosed
         if outdated := cursor.outdated:
             return outdated
         wanted = Filter(cursor.wanted.tags, cursor.wanted.every) if self.guarded else Filter()
-        tide = self._tides.setdefault((wanted.tags, wanted.every), Tide(self._reader, wanted, self._timeout_s))
+        tide = self._tides.get(wanted)
+        if tide is None:
+            tide = self._tides[wanted] = Tide(self._reader, wanted, self._timeout_s, self._ebbed)
         return await tide.risen(cursor.places, timeout_s)
+
+    def _ebbed(self, tide: Tide) -> None:
+        """Nobody waits for it."""
+        for wanted in [wanted for wanted, one in self._tides.items() if one is tide]:
+            del self._tides[wanted]
 
     def wake(self, bucket: int) -> None:
         """It was split."""
@@ -71,24 +82,25 @@ class Library:
             tide.wake(bucket)
 
     async def close(self) -> None:
-        for tide in self._tides.values():
+        self._is_closed = True
+        for tide in list(self._tides.values()):
             await tide.close()
 
     # Pages.
 
-    async def page(self, wish: Wish, limit: int, block_s: float) -> Page:
-        if limit < 1:
-            raise ValueError(f"limit is {limit}; a page has one change at least")
+    async def page(self, wish: Wish, limit: int, block_s: float, bytes_max: int = PAGE_BYTES) -> Page:
+        if limit < 1 or bytes_max < 1:
+            raise ValueError(f"limit is {limit}, bytes_max {bytes_max}; a page has one change at least")
         buckets = len(self._atlas.buckets) if wish.key is None else 1
         cursor = await self.cursor(wish, to_end=False, chunk=max(CHUNK_MIN, limit // buckets + 1))
-        changes = await cursor.take(limit)
+        changes = await cursor.take(limit, bytes_max)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + block_s
         while not changes and wish.order == "asc" and not cursor.is_closed and loop.time() < deadline:
             before = cursor.places
             more = await self.risen(cursor, deadline - loop.time())
             cursor.look_again(more)
-            changes = await cursor.take(limit)
+            changes = await cursor.take(limit, bytes_max)
             if more and not changes and cursor.places == before:
                 await asyncio.sleep(BEHIND_S)
         return Page(changes, cursor.bookmark, cursor.at_start, cursor.at_end, cursor.began)

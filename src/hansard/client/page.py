@@ -25,6 +25,11 @@ class Change(NamedTuple):
     series: int
 
     @property
+    def byte_count(self) -> int:
+        """Of its texts."""
+        return len(self.key or b"") + len(self.value or b"") + sum(map(len, self.tags))
+
+    @property
     def time(self) -> datetime:
         return _EPOCH + timedelta(microseconds=self.timestamp)
 
@@ -45,7 +50,8 @@ class Page(NamedTuple):
     at_start: bool
     """Nothing that is retained comes before what this page covers."""
     at_end: bool
-    """Nothing had come after it when it was read."""
+    """Nothing had come after it when it was read. A short page may well have more after it: pages are bounded in bytes,
+    too."""
     previous: Bookmark
     """Where this page begins: to go back, as `until` of a page in descending order, or `since` of an ascending one."""
 

@@ -23,6 +23,8 @@ HASHES: Final = (1 << 64) - 1
 HASH_DIGITS: Final = 16
 NUMBERS_END: Final = 1 << 62
 OFFSETS_END: Final = 1 << 63
+DIGITS_MAX: Final = 19
+"""Of any number that we give out. What is longer is none of ours, and is not even read."""
 
 
 class Tenancy:
@@ -135,14 +137,21 @@ NO_CHANGE: Final = "there is no such change, or none that you may see"
 
 def _place(id: str) -> tuple[int, int]:
     offset, hash_ = id.split("-")
-    if not (offset.isascii() and offset.isdecimal()) or len(hash_) != HASH_DIGITS or int(offset[:20]) >= OFFSETS_END:
+    if len(hash_) != HASH_DIGITS or digits(offset) >= OFFSETS_END:
         raise ValueError(id)
     return int(offset), int.from_bytes(bytes.fromhex(hash_), "big", signed=True)
 
 
 def _number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or not 0 < int(text[:20]) < NUMBERS_END:
+    if not 0 < digits(text) < NUMBERS_END:
         raise ValueError(text)
+    return int(text)
+
+
+def digits(text: str) -> int:
+    """A whole number as we write them; a ValueError where it is none."""
+    if len(text) > DIGITS_MAX or not (text.isascii() and text.isdecimal()):
+        raise ValueError(text[: DIGITS_MAX + 1])
     return int(text)
 
 

@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 RETRY_S: Final = 1.0
 """Who is told to come again, comes again after this and up to twice as long, where nothing else is known."""
 BEARER: Final = b"bearer "
+UNEXPECTED: Final = "an error that nobody has thought of"
 HANGS_UP: Final = (408, 413)
 """Whoever is answered so may still be sending."""
 
@@ -173,7 +174,7 @@ class App:
         except Exception:
             log.exception("a request could not be answered")
             if not said.begun:
-                failed = Refusal("failed", "an error that nobody has thought of")
+                failed = Refusal("failed", UNEXPECTED)
                 await _refused(failed.about_storing("unknown") if is_submission else failed, said)
 
     def _count(self, operation: str, status: int, begun: float) -> None:
@@ -197,10 +198,18 @@ class App:
                 response = await self._handled(operation, request)
             except Refusal as refusal:
                 response = _response(refusal)
+            except (Gone, ClientDisconnect):
+                raise
+            except Exception:
+                log.exception("%s could not be answered", operation.name)
+                response = _response(Refusal("failed", UNEXPECTED))
             self._count(operation.name, response.status_code, begun)
             return response
 
-        return Route(operation.path, endpoint, methods=[operation.method], name=operation.name)
+        route = Route(operation.path, endpoint, methods=[operation.method], name=operation.name)
+        if operation.endless and route.methods:
+            route.methods.discard("HEAD")
+        return route
 
     async def _handled(self, operation: Operation, request: Request) -> Response:
         headers = dict(request.scope["headers"])

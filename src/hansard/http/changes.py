@@ -13,7 +13,7 @@ import msgspec
 from hansard.batch import BatchError, LimitExceeded
 from hansard.phaser import outcome as phaser
 
-from .access import SUBMIT, Guest, allowed
+from .access import DIGITS_MAX, SUBMIT, Guest, allowed
 from .content import Rows, rows_of
 from .forms import Accepted, Receipt, Receipts
 from .intake import Intake
@@ -154,7 +154,7 @@ def stream_of(headers: dict[bytes, bytes], guest: Guest, count: int) -> Stream |
 
 
 def _series(text: bytes) -> int:
-    if not text.isdigit() or int(text[:20]) > SERIES_MAX:
+    if not text.isdigit() or len(text) > DIGITS_MAX or int(text) > SERIES_MAX:
         raise Refusal("bad-request", f"a series is a whole number from 0 to {SERIES_MAX}", stored="no")
     return int(text)
 
@@ -253,6 +253,9 @@ def refusal_of(fate: Fate, guest: Guest) -> Refusal:
         case phaser.ReadOnly():
             whose = "a disk" if guest.limited else f"the disk of {fate.outcome.node}"
             return Refusal("read-only", f"{whose} takes nothing for now", stored="no", retry_s=retry_s)
+        case phaser.Misplaced():
+            now = "" if guest.limited else f": there are {fate.outcome.buckets} now"
+            return Refusal("buckets-changed", f"a bucket was split{now}", stored="no")
         case phaser.NotLeader():
             return Refusal("not-reachable", "nobody leads its bucket now", stored="no", retry_s=retry_s)
         case phaser.Importing():

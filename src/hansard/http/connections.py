@@ -50,6 +50,7 @@ class Connections:
             raise Refusal("bad-request", f"the name is longer than {NAME_BYTES_MAX} bytes")
         if not self._house.is_ready:
             raise Refusal("not-ready", "this participant does not take part in a cluster with buckets yet")
+        call.guest.used(1, 0)
         headers = dict(call.request.scope["headers"])
         answer = await self._connected(asked, broken, deadline_s(headers))
         if not answer.connection:

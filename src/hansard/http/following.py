@@ -50,6 +50,7 @@ class Following:
                 self.follow,
                 scope=READ,
                 whole=False,
+                endless=True,
                 query=Filter,
                 headers={
                     "Last-Event-ID": (
@@ -65,13 +66,14 @@ class Following:
     async def follow(self, call: Call) -> Response:
         self._reading.check_ready()
         guest = call.guest
+        self._reading.seats.check(guest)  # what can be refused is refused before the stream begins
         query = self._reading.filtered(call.query, guest)
         resumed = call.request.headers.get("last-event-id")
         if resumed:
             query = query._replace(since=place(resumed, guest))
         if query.since is None:
             query = query._replace(since=await self._reading.source.bookmark(None))
-        try:  # what can be refused is refused before the stream begins
+        try:
             first = await self._page(query._replace(limit=PAGE_CHANGES))
         except NotKept as gone:
             raise gone_for(guest, gone) from gone
@@ -82,14 +84,15 @@ class Following:
         self._metrics.followers.inc()
         guest = call.guest
         try:
-            yield b"retry: %d\n\n" % RETRY_MS
-            while not self._stopped.is_set():
-                await guest.pace()
-                guest = call.again()
-                events = _rendered(shared, guest)
-                guest.used(len(shared.page.changes), len(events))
-                yield events
-                shared = await self._next(query._replace(since=shared.page.bookmark))
+            with self._reading.seats.one(guest):
+                yield b"retry: %d\n\n" % RETRY_MS
+                while not self._stopped.is_set():
+                    await guest.pace()
+                    guest = call.again()
+                    events = _rendered(shared, guest)
+                    guest.used(len(shared.page.changes), len(events))
+                    yield events
+                    shared = await self._next(query._replace(since=shared.page.bookmark))
         except (Refusal, NotKept) as error:
             refusal = gone_for(guest, error) if isinstance(error, NotKept) else error
             yield b"event: problem\ndata: %b\n\n" % refusal.encoded()

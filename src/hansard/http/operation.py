@@ -56,6 +56,8 @@ class Operation:
     """What a token must have; empty: none is needed."""
     whole: bool = True
     """Only for tokens that are not limited to tags."""
+    endless: bool = False
+    """What it answers does not end: there is no asking for the head of it alone."""
     query: type[Struct] | None = None
     headers: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     """Headers of its own: what each says, and its schema."""

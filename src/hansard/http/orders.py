@@ -137,7 +137,7 @@ class Desk:
         told = await self._house.ask(ask="order", id=id, wish=wish)
         if told["standing"] == "refused":
             raise Refusal("refused", told["remark"] or "it cannot be carried out")
-        return answered(_order(id, told), 202, {"Location": f"/orders/{id}"} if id.isalnum() else None)
+        return answered(_order(id, told), 202, {"Location": f"/orders/{id}"} if id.isascii() and id.isalnum() else None)
 
     async def status(self, call: Call) -> Response:
         id = call.path["id"]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlencode
@@ -23,7 +24,8 @@ from .content import JSON, LINES, LINES_TOO, shown, shown_value
 from .house import House
 from .operation import Call, Operation, answered
 from .problem import Refusal
-from .source import NotKept, Query, Source
+from .seats import Seats
+from .source import PAGE_BYTES_MAX, NotKept, Query, Source
 from .table import home_of
 
 PROBLEMS: Final = ("not-found", "wrong-log", "gone", "not-reachable", "not-ready")
@@ -68,6 +70,7 @@ class Reading:
         self._house = house
         self.source = source
         self._ends = ends
+        self.seats = Seats()
 
     def operations(self) -> list[Operation]:
         return [
@@ -153,7 +156,8 @@ class Reading:
         wanted, guest = call.query, call.guest
         query = self._query(wanted, guest)
         try:
-            page = await self._page(query)
+            with self.seats.one(guest) if query.block_s else nullcontext():
+                page = await self._page(query)
         except NotKept as gone:
             raise gone_for(guest, gone) from gone
         guest = call.again()  # it may have waited for long
@@ -318,7 +322,8 @@ def _ends(wanted: Wanted, page: Page, guest: Guest) -> tuple[bool, bool]:
     what follows from its own."""
     if not guest.limited:
         return page.at_start, page.at_end
-    whole = len(page.changes) < wanted.limit
+    # A page ends for one of three reasons; this is the third.
+    whole = len(page.changes) < wanted.limit and sum([each.byte_count for each in page.changes]) < PAGE_BYTES_MAX
     if wanted.order == "desc":
         return whole and wanted.since is None, wanted.until is None
     return wanted.since is None, whole and wanted.until is None

@@ -2,7 +2,8 @@
 
 An offset tells how much others have written, a bookmark that anybody has. So what such a token is given of them is
 encrypted with the cluster's secret key, and bound to the token and to what it is. A bookmark looks different each time,
-and is always as long as any other. An id is always the same for the same change, or nobody could know it again.
+and is as long as any other of a log with as many buckets. An id is always the same for the same change, or nobody could
+know it again.
 """
 
 import base64

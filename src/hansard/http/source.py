@@ -1,6 +1,7 @@
 """Where pages come from: a client of this very cluster, in this loop. Any participant reads all buckets that way.
 
-Who asks for the same at the same time shares one read: a thousand who follow the same thing cost as much as one.
+Who asks for the same at the same time shares one read: a thousand who follow the same thing cost as much as one. And
+whoever waits, whatever for, waits with all others: our client may read everything, and asks each bucket once for all.
 """
 
 import asyncio
@@ -18,6 +19,8 @@ from .problem import Refusal, Retained
 
 Place = Bookmark | datetime
 Found = TypeVar("Found")
+PAGE_BYTES_MAX: Final = 16 << 20
+"""With the change that reaches it a page ends."""
 READ_S: Final = 10.0
 """So long whoever has a bucket may take to answer."""
 
@@ -32,6 +35,7 @@ class Query(NamedTuple):
     key: bytes | None = None
     buckets: tuple[int, ...] | None = None
     limit: int = 1000
+    bytes_max: int = PAGE_BYTES_MAX
     block_s: float = 0.0
     order: Literal["asc", "desc"] = "asc"
 
@@ -80,7 +84,7 @@ class Source:
             if self._client is None or self._used != means:
                 before = self._client
                 self._client = await AsyncClient.connect(
-                    [means.address], timeout_s=READ_S, token=means.token, tls=means.tls
+                    [means.address], timeout_s=READ_S, token=means.token, tls=means.tls, guarded=False
                 )
                 self._used = means
                 if before is not None:

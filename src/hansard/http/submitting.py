@@ -126,6 +126,9 @@ class Submitter:
             if not stale:
                 return [fates[place] for place in range(len(rows.values))]
             pieces = await self._recut(rows, stale, stream, deadline_s)
+            if not pieces:
+                self._give_up(stale, stream, fates)
+                return [fates[place] for place in range(len(rows.values))]
             answers = await asyncio.gather(*[self._one(piece, deadline_s) for piece in pieces])
 
     def _check_room(self) -> None:
@@ -160,17 +163,24 @@ class Submitter:
         return stale
 
     async def _recut(self, rows: Rows, stale: dict[int, int], stream: Stream | None, deadline_s: float) -> list[Piece]:
-        """As soon as we know the table by which it was refused. What a stream names as sent before may be in the other
-        half now, and only its client knows; one that names nothing has everything before it answered."""
+        """As soon as we know the table by which it was refused; nothing where it cannot be done. What a stream names as
+        sent before may be in the other half now, and only its client knows; one that names nothing has everything
+        before it answered."""
         if stream is not None and stream.previous:
-            detail = f"a bucket was split: there are {max(stale.values())} now"
-            raise Refusal("buckets-changed", detail, stored="no")
+            return []
         hashes = {place: key_hash(rows.keys[place]) for place in stale}
         while any(home_of(hashes[place], self._buckets)[1] < level for place, level in stale.items()):
             if self._now_s() >= deadline_s:
-                raise Refusal("expired", "a bucket was split, and this participant has not heard of it", stored="no")
+                return []
             await asyncio.sleep(LOOK_S)
         return cut(rows, self._house, stream, sorted(stale))
+
+    @staticmethod
+    def _give_up(stale: dict[int, int], stream: Stream | None, fates: dict[int, Fate]) -> None:
+        """What was not cut anew is certainly not stored; what else is of the same body may be."""
+        if stream is None or not stream.previous:
+            for place in stale:
+                fates[place] = fates[place]._replace(outcome=phaser.Expired())
 
     @property
     def _buckets(self) -> Sequence[Bucket]:

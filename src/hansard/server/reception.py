@@ -44,6 +44,7 @@ from .usher import Usher
 from .visit import Asked, Visit
 
 WAIT_US_MAX: Final = 3600 * 1_000_000
+NUMBERS_END: Final = 1 << 63
 """Nothing is waited for any longer."""
 
 
@@ -169,6 +170,8 @@ class Reception:
         match request:
             case submission.Submit():
                 self._submit(asker, request)
+            case wire.Connect() if not 0 <= request.broken < NUMBERS_END:
+                self._say(asker, expired(request))  # a number that nobody can have had
             case wire.Connect():
                 number, deadline_us = self._note(asker, request.id, request.wait_us)
                 self._happen(event.Connect(number, deadline_us, request.name, request.broken))

@@ -115,7 +115,7 @@ def granted(new: Drawn, asked: NewToken, wall_us: int) -> GrantToken | None:
     """None if it would be over at once."""
     if asked.expires_s is not None and not asked.expires_s > 0:
         return None
-    lasts_us = int(min(asked.expires_s, EXPIRES_S_MAX) * SECOND_US) if asked.expires_s is not None else 0
+    lasts_us = max(1, int(min(asked.expires_s, EXPIRES_S_MAX) * SECOND_US)) if asked.expires_s is not None else 0
     allows = Entitlement(
         tuple([scope for scope in Scope if scope in asked.scopes]),
         tuple(dict.fromkeys([tag.encode() for tag in asked.tags])),
