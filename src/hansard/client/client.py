@@ -235,7 +235,7 @@ class AsyncClient:
         found out what is stored, and submits what is not. The series begin at 0 again."""
         assert self._correspondence is not None
         number = await self._correspondence.connect(self._name, self.connection, self._settings.timeout_s)
-        await self._submits.begin_anew(number)
+        await self._submits.begin_anew(number, everywhere=True)
         return number
 
     # Submitting.

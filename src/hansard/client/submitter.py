@@ -20,7 +20,7 @@ from .atlas import Atlas
 from .change import Checked
 from .courier import Courier
 from .delivery import Delivery
-from .errors import ClientClosed
+from .errors import ClientClosed, StreamEnded
 from .gate import Gate
 from .lane import Lane
 from .numbering import Numbering, Tally
@@ -94,6 +94,7 @@ class Submitter:
     def _made(self, bucket: int, numbering: Numbering) -> Lane:
         level = self._atlas.level(bucket)
         stream = Stream(bucket, numbering, self._settings, self._gate.leave, self._tally, level)
+        stream.by_caller = self.by_caller
         if self._roster is None:
             stream.is_granted = True
             stream.split = lambda to: self.split(bucket, to)
@@ -123,7 +124,7 @@ class Submitter:
             for each, _ in descendants(bucket, level, to):
                 self.lane(each).stream.ended = whole.stream.ended
             return
-        submissions = whole.stream.surrender()
+        submissions, missing = whole.stream.surrender(), whole.stream.chain.missing
         sent = [submission for submission in submissions if submission.numbered]
         unsent = [submission for submission in submissions if not submission.numbered]
         halves: dict[int, list[Submission]] = {}
@@ -135,7 +136,7 @@ class Submitter:
             if number != bucket:
                 self.lanes[number] = self._made(number, whole.stream.numbering)
             half = self.lanes[number]
-            half.stream.begin_again(self._atlas.level(number), parts)
+            half.stream.begin_again(self._atlas.level(number), parts, missing)
             if parts:
                 half.courier.announce()
 
@@ -164,9 +165,12 @@ class Submitter:
         assert self._renew is not None
         await self.begin_anew(await self._renew())
 
-    async def begin_anew(self, connection: int) -> None:
-        """Under another number, in all buckets whose streams have ended, and in those to which nothing was sent yet."""
+    async def begin_anew(self, connection: int, *, everywhere: bool = False) -> None:
+        """Under another number, in all buckets whose streams have ended, and in those to which nothing was sent yet; or
+        everywhere."""
         self._numbering = Numbering(connection)
+        for lane in self.lanes.values() if everywhere else ():
+            lane.stream.end("another connection number was asked for")
         for bucket in [bucket for bucket, lane in self.lanes.items() if lane.stream.ended is not None]:
             self._former.append(self.lanes.pop(bucket))
         over = [lane for lane in self._former if lane.stream.is_idle]
@@ -274,6 +278,8 @@ class Submitter:
 
     def _cut(self, batch: Batch) -> list[tuple[int, Cut]]:
         """The parts of a batch, by bucket."""
+        if batch.header.connection != self.connection:  # it has waited at the gate meanwhile
+            raise StreamEnded(batch.header.connection, "another connection number was asked for")
         if self._roster is not None:
             return [(0, Cut(batch, None, 0, tuple(range(len(batch)))))]
         homes = self._atlas.homes(batch.key_hashes)
