@@ -201,3 +201,40 @@ def test_under_another_number_nothing_goes_on_under_the_former_one(loop: Loop) -
             assert len(town.values) == 16
 
     run(test(), loop)
+
+
+def test_who_waits_for_a_new_number_goes_on_in_order_and_before_who_comes_later(loop: Loop) -> None:
+    async def test() -> None:
+        async with Town(store, say(Broken), buckets=1) as town, await town.connect() as client:
+            await client.submit("k", "a")
+            with pytest.raises(StreamBroken):
+                await client.submit("k", "b")
+            submitted: list[asyncio.Future[Any]] = []
+            while client.connection == 100 or len(submitted) < 50:
+                number = len(submitted)
+                submitted.append(
+                    asyncio.ensure_future(
+                        client.submit_many(["k"], [str(number)]) if number % 2 else client.submit("k", str(number))
+                    )
+                )
+                await asyncio.sleep(0)
+            await asyncio.gather(*submitted)
+            assert town.values == [b"a", *[b"%d" % number for number in range(len(submitted))]]
+
+    run(test(), loop)
+
+
+def test_who_waits_for_a_new_number_when_it_is_closed_is_told(loop: Loop) -> None:
+    async def test() -> None:
+        async with Town(say(Broken), buckets=1) as town:
+            client = await town.connect()
+            with pytest.raises(StreamBroken):
+                await client.submit("k", "a")
+            town.gives = False
+            waiting = [asyncio.ensure_future(client.submit("k", "b")) for _ in range(3)]
+            await until(lambda: town.asked_for_numbers == 2)
+            await client.close()
+            for outcome in await asyncio.gather(*waiting, return_exceptions=True):
+                assert isinstance(outcome, ClientClosed)
+
+    run(test(), loop)
