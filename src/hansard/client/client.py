@@ -25,7 +25,7 @@ from .library import Library, Place, Wish
 from .link import HELLO
 from .numbering import Numbering
 from .page import Page
-from .producer import LINGER_S, WINDOW, Producer
+from .producer import LINGER_S, LOT_BYTES_MAX, WINDOW, Producer
 from .reading import Match, Order, Reader
 from .receipts import Receipt
 from .roster import Backoff, Roster
@@ -295,9 +295,9 @@ class AsyncClient:
     ) -> Producer:
         """For many changes, one after the other: see there."""
         self._numbering_submits()
-        return Producer(
-            self.submit_many, window, linger_s, batch_bytes or self._settings.batch_bytes, receipts=receipts
-        )
+        if batch_bytes is None:
+            batch_bytes = min(self._settings.batch_bytes, LOT_BYTES_MAX)
+        return Producer(self.submit_many, window, linger_s, batch_bytes, receipts=receipts)
 
     # Reading.
 
