@@ -67,6 +67,8 @@ class Loop:
         """In the other thread, and nobody waits for it."""
 
         def begin() -> None:
+            if self._is_closed:
+                return
             task = self._loop.create_task(work())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -369,8 +371,8 @@ class Client:
         )
         return BlockingFollow(self._loop, follow)
 
-    def bookmark(self, at: datetime | None = None) -> Bookmark:
-        return self._loop.run(lambda: self._client.bookmark(at))
+    def bookmark(self, at: datetime | None = None, *, tags: Collection[str] = (), match: Match = "any") -> Bookmark:
+        return self._loop.run(lambda: self._client.bookmark(at, tags=tags, match=match))
 
     def let_go(self, name: str) -> None:
         self._loop.run(lambda: self._client.let_go(name))

@@ -355,10 +355,12 @@ class AsyncClient:
         the log begins, or, with a `name`, where that was last committed."""
         return Follow(self._reads, Wish(since, None, tags, match, key, buckets), self._settings.timeout_s, name, hold_s)
 
-    async def bookmark(self, at: datetime | None = None) -> Bookmark:
+    async def bookmark(
+        self, at: datetime | None = None, *, tags: Collection[str] = (), match: Match = "any"
+    ) -> Bookmark:
         """The place after all that was acknowledged before this was called; or before the first change that is not
-        before a time."""
-        return await self._reads.bookmark(at)
+        before a time. Who may read some tags only says which."""
+        return await self._reads.bookmark(at, tags, match)
 
     async def let_go(self, name: str) -> None:
         """A name that is not followed any more holds nothing."""
