@@ -1,12 +1,15 @@
 """A reader sees every change once, and those of each key in their order, whatever becomes of buckets and members."""
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 
 from hansard.bookmark import Bookmark
-from hansard.client import Change, Follow, Reading
-from hansard.client.library import Wish
+from hansard.client import Change, Follow, NotReadable, Reading
+from hansard.client.library import Library, Wish
+from hansard.client.reading import Filter, Order, Span
+from hansard.wire import request as wire
 from tests.client.archive import LOG, Archive, check, live
 from tests.client.fake import run
 
@@ -113,6 +116,73 @@ def test_reading_to_the_end_ends_with_all_that_was_there_when_it_began() -> None
 
     for seed in range(300, 320):
         run(read(seed))
+
+
+def test_a_split_that_is_heard_of_while_the_end_is_looked_for_hides_nothing() -> None:
+    async def read() -> None:
+        archive = Archive(7)
+        library = archive.library()
+        archive.behind = 0.0
+        start = await library.bookmark(None)
+        archive.append(50)
+
+        class Splitting(Library):
+            async def _end(self, wanted: Filter) -> Bookmark:
+                end = await super()._end(wanted)
+                for bucket in (0, 1):
+                    archive.split(bucket)
+                await self._refresh()
+                return end
+
+        library.__class__ = Splitting
+        reading = Reading(library, Wish(since=start), 10.0)
+        seen = [change async for change in reading]
+        check(archive, seen)
+        assert reading.bookmark.offsets.keys() == archive.levels.keys() and len(archive.levels) == 4
+
+    run(read())
+
+
+def test_up_to_a_time_nobody_is_behind_and_who_is_behind_for_good_is_not_waited_for() -> None:
+    async def read() -> None:
+        archive = Archive(8)
+        library = archive.library()
+        archive.append(20)
+        archive.behind, archive.stored_end = 0.0, lambda _: 1_000
+        library._timeout_s = 0.1
+        page = await library.page(Wish(until=datetime.now(UTC), order="desc"), 100, 0)
+        assert len(page.changes) == 20
+        orders: tuple[Order, ...] = ("asc", "desc")
+        for order in orders:
+            with pytest.raises(NotReadable):
+                await library.page(Wish(order=order), 100, 0)
+
+    run(read())
+
+
+def test_who_may_read_some_tags_only_says_so_with_every_question() -> None:
+    async def read() -> None:
+        archive = Archive(9)
+        library = archive.library()
+        asked: list[tuple[bytes, ...]] = []
+        linear: list[bool] = []
+
+        class Asked(Archive):
+            async def read(self, bucket: int, span: Span, wanted: Filter, timeout_s: float) -> wire.Page:
+                asked.append(wanted.tags)
+                linear.append(span.linear)
+                return await super().read(bucket, span, wanted, timeout_s)
+
+        archive.__class__ = Asked
+        await library.bookmark(None, ["mine"])
+        await library.bookmark(datetime.now(UTC), ["mine"])
+        assert all(linear), "all that was acknowledged is there"
+        cursor = await library.cursor(Wish(tags=["mine"]), to_end=False, chunk=10)
+        await library.placed(cursor)
+        await cursor._retained()
+        assert asked and set(asked) == {(b"mine",)}
+
+    run(read())
 
 
 def test_the_archives_see_what_they_are_there_for() -> None:

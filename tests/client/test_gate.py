@@ -43,6 +43,28 @@ def test_those_who_wait_come_in_by_turns_and_before_those_who_come_later() -> No
     run(test())
 
 
+def test_nobody_passes_one_who_was_let_in_and_has_not_gone_on_yet() -> None:
+    async def test() -> None:
+        gate, order = Gate(3, 1000), list[int]()
+
+        async def submit(number: int) -> None:
+            if not gate.admits(1, 0):
+                await gate.enter(1, 0, asyncio.get_running_loop().time() + TIMEOUT_S)
+            order.append(number)
+
+        assert gate.admits(3, 0)
+        loop = asyncio.get_running_loop()
+        first = loop.create_task(submit(1))
+        await asyncio.sleep(0)
+        loop.call_soon(gate.leave, 3, 0)  # and in the same turn others come
+        await asyncio.gather(first, loop.create_task(submit(2)), loop.create_task(submit(3)))
+        assert order == [1, 2, 3]
+        gate.leave(3, 0)
+        assert gate.admits(3, 0)
+
+    run(test())
+
+
 def test_one_who_gives_up_makes_way_whether_it_was_let_in_or_not() -> None:
     async def test() -> None:
         gate = Gate(10, 1000)

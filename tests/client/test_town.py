@@ -6,8 +6,16 @@ from typing import Any
 
 import pytest
 
-from hansard.batch import build
-from hansard.client import AsyncClient, ClientClosed, OutcomeUnknown, PartlyStored, StreamBroken
+from hansard.batch import Batch, build
+from hansard.client import (
+    AsyncClient,
+    ClientClosed,
+    InvalidSubmission,
+    OutcomeUnknown,
+    PartlyStored,
+    SeriesGap,
+    StreamBroken,
+)
 from hansard.wire.submission import Broken, Invalid, Unknown
 from tests.client.fake import LOOPS, QUICK, Step, hang_up, ignore, run, say, store, store_and_hang_up, until
 from tests.client.town import Town
@@ -151,5 +159,82 @@ def test_a_client_with_a_name_gives_no_numbers_of_its_own(loop: Loop) -> None:
             assert not town.submits
             batch = build(["k"], ["v"], connection=client.connection, first_series=0, previous_series=-1)
             assert len(await client.submit_batch(batch)) == 1
+
+    run(test(), loop)
+
+
+def numbered(client: AsyncClient, series: int, key: str = "k") -> Batch:
+    return build([key], [str(series)], connection=client.connection, first_series=series, previous_series=series - 1)
+
+
+def test_what_its_caller_has_numbered_is_never_stepped_over(loop: Loop) -> None:
+    async def test() -> None:
+        refuse = say(lambda number: Invalid(number, "no"))
+        async with Town(store, refuse, buckets=1) as town, await town.connect() as client:
+            await client.submit_batch(numbered(client, 0))
+            outcomes = await asyncio.gather(
+                *[client.submit_batch(numbered(client, series)) for series in (1, 2, 3)], return_exceptions=True
+            )
+            assert [type(outcome) for outcome in outcomes] == [InvalidSubmission, SeriesGap, SeriesGap]
+            with pytest.raises(SeriesGap):
+                await client.submit_batch(numbered(client, 4))
+            for series in (1, 2, 3, 4):
+                await client.submit_batch(numbered(client, series))
+            assert town.values == [b"0", b"1", b"2", b"3", b"4"]
+
+    run(test(), loop)
+
+
+def test_under_another_number_nothing_goes_on_under_the_former_one(loop: Loop) -> None:
+    async def test() -> None:
+        async with Town() as town, await AsyncClient.connect([town.address], name="sink", settings=QUICK) as client:
+            before = [numbered(client, place, key) for place, key in enumerate(KEYS[:8])]
+            for batch in before:
+                await client.submit_batch(batch)
+            await client.renew()
+            with pytest.raises(ValueError, match="of connection 100"):
+                await client.submit_batch(before[0])
+            count = len(town.submits)
+            for place, key in enumerate(KEYS[:8]):
+                await client.submit_batch(numbered(client, place, key))
+            assert {submit.batch.header.connection for submit in town.submits[count:]} == {101}
+            assert len(town.values) == 16
+
+    run(test(), loop)
+
+
+def test_who_waits_for_a_new_number_goes_on_in_order_and_before_who_comes_later(loop: Loop) -> None:
+    async def test() -> None:
+        async with Town(store, say(Broken), buckets=1) as town, await town.connect() as client:
+            await client.submit("k", "a")
+            with pytest.raises(StreamBroken):
+                await client.submit("k", "b")
+            submitted: list[asyncio.Future[Any]] = []
+            while client.connection == 100 or len(submitted) < 50:
+                number = len(submitted)
+                submitted.append(
+                    asyncio.ensure_future(
+                        client.submit_many(["k"], [str(number)]) if number % 2 else client.submit("k", str(number))
+                    )
+                )
+                await asyncio.sleep(0)
+            await asyncio.gather(*submitted)
+            assert town.values == [b"a", *[b"%d" % number for number in range(len(submitted))]]
+
+    run(test(), loop)
+
+
+def test_who_waits_for_a_new_number_when_it_is_closed_is_told(loop: Loop) -> None:
+    async def test() -> None:
+        async with Town(say(Broken), buckets=1) as town:
+            client = await town.connect()
+            with pytest.raises(StreamBroken):
+                await client.submit("k", "a")
+            town.gives = False
+            waiting = [asyncio.ensure_future(client.submit("k", "b")) for _ in range(3)]
+            await until(lambda: town.asked_for_numbers == 2)
+            await client.close()
+            for outcome in await asyncio.gather(*waiting, return_exceptions=True):
+                assert isinstance(outcome, ClientClosed)
 
     run(test(), loop)

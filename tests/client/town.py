@@ -26,6 +26,9 @@ class Town(FakeParticipant):
         self.tells = True
         """Newer tables to who asks."""
         self.connections_given = count(100)
+        self.gives = True
+        """Connection numbers to who asks."""
+        self.asked_for_numbers = 0
 
     async def connect(self, timeout_s: float = 10.0, window: int = 64) -> AsyncClient:
         settings = replace(QUICK, window_batches=window)
@@ -34,7 +37,8 @@ class Town(FakeParticipant):
     def answer(self, request: Any) -> Any:
         match request:
             case Connect():
-                return Connected(request.id, next(self.connections_given))
+                self.asked_for_numbers += 1
+                return Connected(request.id, next(self.connections_given)) if self.gives else None
             case Table(version=known):
                 return self.table(request.id) if known < 0 or (known < self.version and self.tells) else None
             case Submit():

@@ -7,6 +7,7 @@ may be stored.
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
@@ -66,13 +67,16 @@ class Loop:
         """In the other thread, and nobody waits for it."""
 
         def begin() -> None:
+            if self._is_closed:
+                return
             task = self._loop.create_task(work())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
         with self._lock:
-            if not self._is_closed:
-                self._loop.call_soon_threadsafe(self._loop.call_later, delay_s, begin)
+            if self._is_closed:
+                raise ClientClosed
+            self._loop.call_soon_threadsafe(self._loop.call_later, delay_s, begin)
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         with self._lock:
@@ -108,18 +112,11 @@ class BlockingReading(Generic[Iterated]):
         return self
 
     def __next__(self) -> Change:
-        change = self._reading.ready()
-        if change is None:
-            change = self._loop.run(self._next)
-        if change is None:
-            raise StopIteration
+        """It is taken here, as the last thing: whoever is interrupted before that gets it the next time."""
+        while (change := self._reading.ready()) is None:
+            if not self._loop.run(self._reading.fill):
+                raise StopIteration
         return change
-
-    async def _next(self) -> Change | None:
-        try:
-            return await anext(self._reading)
-        except StopAsyncIteration:
-            return None
 
     @property
     def bookmark(self) -> Bookmark:
@@ -145,7 +142,12 @@ class BlockingProducer:
         self._producer = producer
         self._linger_s = linger_s
         self._lock = threading.Lock()
-        self._gathered: list[Checked] = []
+        self._gathered: deque[Checked] = deque()
+        self._is_due = False
+        """What is gathered will be handed over when its time has come."""
+        self._is_closed = False
+        self._outcomes: deque[Receipt | ClientError] = deque()
+        """Receipts that are here and not taken yet."""
         self._handing_over = asyncio.Lock()
         """In the loop: what is put first goes first."""
 
@@ -158,28 +160,33 @@ class BlockingProducer:
         if error is None:
             self.close()
         else:
+            self._is_closed = True
             self._loop.run(lambda: self._producer.__aexit__(kind, error, trace))
 
     def put(self, key: Text | None = None, value: Value | None = None, tags: Sequence[str] = ()) -> None:
         change, failure = checked(key, value, tags), self._producer.failure
+        if self._is_closed:
+            raise ValueError("the producer is closed")
         if failure is not None:
             raise failure.again()
         with self._lock:
+            if not self._is_due:
+                self._loop.later(self._linger_s, self._hand_over_late)
+                self._is_due = True
             self._gathered.append(change)
             count = len(self._gathered)
         if count >= LOT:
             self._loop.run(self._hand_over)
-        elif count == 1:
-            self._loop.later(self._linger_s, self._hand_over_late)
 
     async def _hand_over(self) -> None:
         async with self._handing_over:
-            with self._lock:
-                changes, self._gathered = self._gathered, []
-            for change in changes:
-                await self._producer.put_checked(change)
+            for _ in range(len(self._gathered)):
+                await self._producer.put_checked(self._gathered[0])
+                self._gathered.popleft()  # only now: whoever is interrupted leaves the rest to the next
 
     async def _hand_over_late(self) -> None:
+        with self._lock:
+            self._is_due = False
         with suppress(ClientError, ValueError):  # who puts the next one, or flushes, is told
             await self._hand_over()
 
@@ -188,6 +195,7 @@ class BlockingProducer:
         self._loop.run(self._producer.flush)
 
     def close(self) -> None:
+        self._is_closed = True
         try:
             self._loop.run(self._hand_over)
         finally:
@@ -198,16 +206,23 @@ class BlockingProducer:
         return self
 
     def __next__(self) -> Receipt:
-        receipt = self._loop.run(self._next)
-        if receipt is None:
-            raise StopIteration
-        return receipt
+        """It is taken here, as the last thing, as changes are."""
+        while not self._outcomes:
+            if not self._loop.run(self._fill):
+                raise StopIteration
+        outcome = self._outcomes.popleft()
+        if isinstance(outcome, ClientError):
+            raise outcome
+        return outcome
 
-    async def _next(self) -> Receipt | None:
+    async def _fill(self) -> bool:
         try:
-            return await anext(self._producer)
+            self._outcomes.append(await anext(self._producer))
         except StopAsyncIteration:
-            return None
+            return False
+        except ClientError as error:
+            self._outcomes.append(error)
+        return True
 
 
 class Client:
@@ -356,8 +371,8 @@ class Client:
         )
         return BlockingFollow(self._loop, follow)
 
-    def bookmark(self, at: datetime | None = None) -> Bookmark:
-        return self._loop.run(lambda: self._client.bookmark(at))
+    def bookmark(self, at: datetime | None = None, *, tags: Collection[str] = (), match: Match = "any") -> Bookmark:
+        return self._loop.run(lambda: self._client.bookmark(at, tags=tags, match=match))
 
     def let_go(self, name: str) -> None:
         self._loop.run(lambda: self._client.let_go(name))

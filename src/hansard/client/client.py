@@ -25,7 +25,7 @@ from .library import Library, Place, Wish
 from .link import HELLO
 from .numbering import Numbering
 from .page import Page
-from .producer import LINGER_S, WINDOW, Producer
+from .producer import LINGER_S, LOT_BYTES_MAX, WINDOW, Producer
 from .reading import Match, Order, Reader
 from .receipts import Receipt
 from .roster import Backoff, Roster
@@ -235,7 +235,7 @@ class AsyncClient:
         found out what is stored, and submits what is not. The series begin at 0 again."""
         assert self._correspondence is not None
         number = await self._correspondence.connect(self._name, self.connection, self._settings.timeout_s)
-        await self._submits.begin_anew(number)
+        await self._submits.begin_anew(number, everywhere=True)
         return number
 
     # Submitting.
@@ -295,9 +295,9 @@ class AsyncClient:
     ) -> Producer:
         """For many changes, one after the other: see there."""
         self._numbering_submits()
-        return Producer(
-            self.submit_many, window, linger_s, batch_bytes or self._settings.batch_bytes, receipts=receipts
-        )
+        if batch_bytes is None:
+            batch_bytes = min(self._settings.batch_bytes, LOT_BYTES_MAX)
+        return Producer(self.submit_many, window, linger_s, batch_bytes, receipts=receipts)
 
     # Reading.
 
@@ -355,10 +355,12 @@ class AsyncClient:
         the log begins, or, with a `name`, where that was last committed."""
         return Follow(self._reads, Wish(since, None, tags, match, key, buckets), self._settings.timeout_s, name, hold_s)
 
-    async def bookmark(self, at: datetime | None = None) -> Bookmark:
+    async def bookmark(
+        self, at: datetime | None = None, *, tags: Collection[str] = (), match: Match = "any"
+    ) -> Bookmark:
         """The place after all that was acknowledged before this was called; or before the first change that is not
-        before a time."""
-        return await self._reads.bookmark(at)
+        before a time. Who may read some tags only says which."""
+        return await self._reads.bookmark(at, tags, match)
 
     async def let_go(self, name: str) -> None:
         """A name that is not followed any more holds nothing."""

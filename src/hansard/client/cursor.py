@@ -155,12 +155,18 @@ class Cursor:
         await at_once([self._fetch(shelf) for shelf in low])
 
     async def _fetch(self, shelf: Shelf) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._timeout_s
         while True:
             bucket = shelf.bucket
             answer = await self._reader.read(bucket, self._span(shelf), self.wanted, self._timeout_s)
             if isinstance(answer, Gone):
                 await self._missed(shelf, answer)
             elif answer.level < shelf.level or self._is_behind(shelf, answer):
+                if loop.time() > deadline:
+                    raise errors.NotReadable(
+                        f"bucket {bucket}", "nobody who was asked shows all that is known to be there"
+                    )
                 self._reader.leave(bucket)
                 await asyncio.sleep(BEHIND_S)
             else:
@@ -168,7 +174,9 @@ class Cursor:
                 return
 
     def _is_behind(self, shelf: Shelf, page: Page) -> bool:
-        """Whoever has stored something reads it afterwards, wherever it asks."""
+        """Whoever has stored something reads it afterwards, wherever it asks; up to a time nobody shows it all."""
+        if self.wanted.until_us >= 0:
+            return False
         if shelf.descending:
             return shelf.ahead < 0 and page.end < self._reader.stored_end(shelf.bucket)
         return page.at_end and not page.closed and page.end < self._reader.stored_end(shelf.bucket)
@@ -214,7 +222,7 @@ class Cursor:
         raise errors.Gone({shelf.bucket: shelf.ahead}, await self._retained())
 
     async def _retained(self) -> Bookmark:
-        return await self._reader.starts(self._start.log_id, self._timeout_s)
+        return await self._reader.starts(self._start.log_id, self._timeout_s, self.wanted)
 
     def look_again(self, buckets: frozenset[int]) -> None:
         """There may be more in these than whoever was asked knew."""

@@ -39,10 +39,16 @@ class Reading:
         return self
 
     async def __anext__(self) -> Change:
+        if not await self.fill():
+            raise StopAsyncIteration
+        return self._ready.popleft()
+
+    async def fill(self) -> bool:
+        """Until the next one is ready; False when there is none."""
         while not self._ready:
             if not await self._more():
-                raise StopAsyncIteration
-        return self._ready.popleft()
+                return False
+        return True
 
     async def __aenter__(self) -> Self:
         await self.begin()

@@ -15,11 +15,13 @@ class Gate:
         self._bytes_max = bytes_max
         self._changes = 0
         self._bytes = 0
+        self._resuming = 0
+        """Who was let in and has not gone on yet: nobody passes them."""
         self._waiters: deque[tuple[int, int, Future[None]]] = deque()
 
     def admits(self, changes: int, byte_count: int) -> bool:
-        """Takes it in at once, if there is room and nobody waits."""
-        if self._waiters or not self._has_room(changes, byte_count):
+        """Takes it in at once, if there is room and nobody waits, or was let in and is about to go on."""
+        if self._waiters or self._resuming or not self._has_room(changes, byte_count):
             return False
         self._changes += changes
         self._bytes += byte_count
@@ -34,11 +36,13 @@ class Gate:
         future: Future[None] = get_running_loop().create_future()
         waiter = (changes, byte_count, future)
         self._waiters.append(waiter)
+        get_running_loop().call_soon(self._let_in)  # after those who were let in, if it was only for them
         is_in = False
         try:
             async with timeout_at(deadline):
                 await future
             is_in = True
+            self._resuming -= 1
         except TimeoutError:
             raise Overloaded("too much was waiting in this client until its deadline") from None
         finally:
@@ -51,6 +55,7 @@ class Gate:
             self._waiters.remove(waiter)
             self._let_in()
         elif not future.cancelled() and future.exception() is None:
+            self._resuming -= 1
             self.leave(changes, byte_count)  # it was let in, and gave up at the same moment
 
     def leave(self, changes: int, byte_count: int) -> None:
@@ -66,6 +71,7 @@ class Gate:
             if not future.done():
                 self._changes += changes
                 self._bytes += byte_count
+                self._resuming += 1
                 future.set_result(None)
 
     def shut(self, error: ClientError) -> None:

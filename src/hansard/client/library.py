@@ -122,16 +122,24 @@ class Library:
         if wanted.key is not None:
             home = frozenset([self._atlas.home(key_hash(wanted.key))])
             buckets = home if buckets is None else home & buckets
+        # Nothing is awaited from here on: there are as many buckets as there were a moment ago, and no more.
         return Cursor(
             self._reader,
-            start or self._everywhere(-1 if wanted.descending else 0),
+            self._everywhere(-1 if wanted.descending else 0) if start is None else self._spread(start),
             wanted,
-            bounds=bounds,
+            bounds=None if bounds is None else self._spread(bounds),
             buckets=buckets,
             lenient=start is None,
             chunk=chunk,
             timeout_s=self._timeout_s,
         )
+
+    def _spread(self, bookmark: Bookmark) -> Bookmark:
+        """Over all buckets that there are by now."""
+        try:
+            return bookmark.split(self._atlas.log_id, self._atlas.buckets)
+        except TableBehind:
+            return bookmark  # whoever was asked knows of more than the table says
 
     def _everywhere(self, offset: int) -> Bookmark:
         return Bookmark(self._atlas.log_id, dict.fromkeys(self._atlas.buckets, offset))
@@ -156,10 +164,12 @@ class Library:
 
     # Places.
 
-    async def bookmark(self, at: datetime | None) -> Bookmark:
+    async def bookmark(self, at: datetime | None, tags: Collection[str] = (), match: Match = "any") -> Bookmark:
+        wanted = filter_of(tags, match, None, "asc")
         if at is None:
-            return await self._end(Filter())
-        return await self._reader.since(self._atlas.log_id, Filter(since_us=timestamp_of(at)), self._timeout_s)
+            return await self._end(wanted)
+        wanted = wanted._replace(since_us=timestamp_of(at))
+        return await self._reader.since(self._atlas.log_id, wanted, self._timeout_s, linear=True)
 
     async def _end(self, wanted: Filter) -> Bookmark:
         """After everything that was acknowledged before."""
@@ -169,11 +179,13 @@ class Library:
     async def placed(self, cursor: Cursor) -> Bookmark:
         """Where a cursor that has read nothing begins, as offsets that are retained."""
         bookmark, since_us = cursor.bookmark, cursor.wanted.since_us
+        wanted = Filter(cursor.wanted.tags, cursor.wanted.every)
         if since_us >= 0:
-            return await self._reader.since(self._atlas.log_id, Filter(since_us=since_us), self._timeout_s)
+            wanted = wanted._replace(since_us=since_us)
+            return await self._reader.since(self._atlas.log_id, wanted, self._timeout_s)
         if any(bookmark.offsets.values()):
             return bookmark
-        return await self._reader.starts(self._atlas.log_id, self._timeout_s)
+        return await self._reader.starts(self._atlas.log_id, self._timeout_s, wanted)
 
     async def held(self, name: str) -> Bookmark | None:
         """Where a name was last committed."""

@@ -16,10 +16,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Final, Self
 
-from hansard.batch import Text
+from hansard.batch import BatchError, Text
+from hansard.batch.limits import BATCH_BYTES_MAX
 
 from .change import Checked, Value, checked
-from .errors import ClientError, PartlyStored
+from .errors import ClientError, InvalidSubmission, OutcomeUnknown, PartlyStored
 from .receipts import Receipt
 
 WINDOW: Final = 20_000
@@ -27,6 +28,8 @@ WINDOW: Final = 20_000
 LINGER_S: Final = 0.005
 CHANGES_MAX: Final = 5_000
 """In one batch."""
+LOT_BYTES_MAX: Final = BATCH_BYTES_MAX // 4
+"""With one change more, as large as any, it is still a batch."""
 
 SubmitMany = Callable[
     [Sequence[bytes | None], Sequence[bytes | None], Sequence[Sequence[str]]], Awaitable[Sequence[Receipt]]
@@ -47,6 +50,11 @@ class Lot:
         """When they are known."""
 
 
+def _caused(error: ClientError, cause: Exception) -> ClientError:
+    error.__cause__ = cause
+    return error
+
+
 class Producer:
     """Used by one task that puts and, if there is one, one that takes receipts. After a failure nothing more is put;
     what is on its way is still settled."""
@@ -54,8 +62,11 @@ class Producer:
     def __init__(
         self, submit_many: SubmitMany, window: int, linger_s: float, batch_bytes: int, *, receipts: bool
     ) -> None:
-        if window < 1 or linger_s < 0 or batch_bytes < 1:
-            raise ValueError(f"a window of {window} changes, {batch_bytes} bytes and {linger_s} s cannot be")
+        if window < 1 or linger_s < 0 or not 1 <= batch_bytes <= LOT_BYTES_MAX:
+            raise ValueError(
+                f"a window of {window} changes, {batch_bytes} bytes in a batch (up to {LOT_BYTES_MAX}) and {linger_s} "
+                "s cannot be"
+            )
         self._submit_many = submit_many
         self._window = window
         self._linger_s = linger_s
@@ -163,6 +174,10 @@ class Producer:
             lot.outcomes = deque(error.outcomes)
         except ClientError as error:
             lot.outcomes = deque([error] * count)
+        except BatchError as error:  # before anything was sent
+            lot.outcomes = deque([_caused(InvalidSubmission(str(error)), error)] * count)
+        except Exception as error:  # whatever it is, its changes are not forgotten
+            lot.outcomes = deque([_caused(OutcomeUnknown(f"{type(error).__name__}: {error}"), error)] * count)
         lot.keys, lot.values, lot.tags = [], [], []
         failures = [outcome for outcome in lot.outcomes if isinstance(outcome, ClientError)]
         self.stored += count - len(failures)

@@ -132,9 +132,9 @@ class Reader:
             known = self._places[bucket] = self._random.choice(members or self.atlas.everybody())
         return known
 
-    async def starts(self, log_id: str, timeout_s: float) -> Bookmark:
+    async def starts(self, log_id: str, timeout_s: float, wanted: Filter) -> Bookmark:
         """Where each bucket begins by now."""
-        return await self.since(log_id, Filter(since_us=0), timeout_s)
+        return await self.since(log_id, Filter(wanted.tags, wanted.every, since_us=0), timeout_s)
 
     async def since(self, log_id: str, wanted: Filter, timeout_s: float, *, linear: bool = False) -> Bookmark:
         """The first change of each bucket that is not before a time. What else is wanted is said for those who may not

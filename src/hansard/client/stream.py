@@ -34,21 +34,21 @@ Rules of a stream:
 - **A Gap that is not our own doing is an error.** It is our own if something before it is unsettled, or was stepped
   over since it was sent.
 
-Where batches come with the numbers that their caller gave them, these are never touched: nothing is stepped over, and
-the caller learns of a gap.
+Where batches have their caller's numbers nothing is stepped over (chain.py), and the caller learns of a gap.
 
 Without a stream, nothing tells the leader that a batch came before. It is sent again only after it was certainly not
 stored; when the connection is lost, what is in flight has an unknown outcome.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import assert_never
 
 from hansard.wire import submission as wire
 
 from . import errors
-from .errors import ClientError, NotStored, OutcomeUnknown
+from .chain import Chain
+from .errors import NotStored, OutcomeUnknown
 from .numbering import Numbering, Tally
 from .receipts import Receipts
 from .settings import Settings
@@ -91,6 +91,7 @@ class Stream:
         """Told how many changes and bytes wait no longer."""
         self.numbering = numbering
         self._tally = tally or Tally()
+        self.chain = Chain()
         self._last_series = NO_SERIES
         """The previous one of the batch that is numbered next."""
 
@@ -116,7 +117,7 @@ class Stream:
         assert self.ended is None
         submission.order = next(self._tally.orders)
         if submission.numbered:
-            self._last_series = submission.chained(self._last_series)
+            self.chain.put(submission, self.unsettled())
         self.waiting.append(submission)
 
     def surrender(self) -> list[Submission]:
@@ -125,18 +126,23 @@ class Stream:
             self._land(submission)
             submission.doubt = True
             self.refused.append(submission)
+        return self._emptied()
+
+    def _emptied(self) -> list[Submission]:
+        """All that is not in flight, in order, and in no place any more."""
         for submission in self.waiting:
             self._left(submission.change_count, submission.weight)
         everything = in_order([*self.refused, *self.again, *self.waiting])
-        self.refused = []
-        self.again.clear()
-        self.waiting.clear()
+        self.refused, self.again, self.waiting = [], deque(), deque()
         return everything
 
-    def begin_again(self, level: int, parts: Sequence[Submission]) -> None:
-        """With what was cut for it, in order, at another level. What came before is settled."""
+    def begin_again(self, level: int, parts: Sequence[Submission], missing: Collection[int] = ()) -> None:
+        """With what was cut for it, in order, at another level. What came before is settled, or missing."""
         assert self.is_idle
-        self.level = level
+        self.level, self.chain = level, Chain(missing)
+        if self.by_caller:
+            for place, part in enumerate(parts):
+                self.chain.put(part, parts[:place])
         self.again.extend(parts)
         numbers = [part.last for part in parts if part.numbered]
         self._last_series = numbers[-1] if numbers else NO_SERIES
@@ -166,7 +172,8 @@ class Stream:
     def _number(self, submission: Submission) -> None:
         batch = submission.built()
         submission.length = batch.length
-        if not self.connection or self.by_caller:
+        assert batch.header.connection in (0, self.connection), "numbers of another connection"
+        if not self.connection or (self.by_caller and not submission.numbered):
             return
         if not submission.numbered:
             submission.numbered = True
@@ -184,7 +191,7 @@ class Stream:
                 for sent_id, offset, timestamp in zip(ids, offsets, timestamps, strict=True):
                     self._stored(sent_id, offset, timestamp)
             case wire.StoredInPart(sent_id, repeated, offset, timestamp):
-                self._stored_in_part(sent_id, repeated, offset, timestamp)
+                self._stored(sent_id, offset, timestamp, repeated)
             case wire.Repeated(sent_id, known_offset, known_timestamp):
                 self._repeated(sent_id, known_offset, known_timestamp)
             case wire.Unknown(sent_id):
@@ -208,9 +215,16 @@ class Stream:
             case _:
                 assert_never(answer)
 
-    def _stored(self, sent_id: int, offset: int, timestamp: int) -> None:
-        if submission := self._landed(sent_id):
-            submission.stored(Receipts(self.bucket, submission.change_count, offset, timestamp))
+    def _stored(self, sent_id: int, offset: int, timestamp: int, repeated: int = 0) -> None:
+        submission = self._landed(sent_id)
+        if submission is None:
+            return
+        if repeated and self._is_strange(submission):
+            submission.doubt = True
+            self._give_up(submission, errors.ConnectionTaken(self.connection))
+            return
+        self.chain.stored(submission)
+        submission.stored(Receipts(self.bucket, submission.change_count, offset, timestamp, repeated))
 
     def _repeated(self, sent_id: int, offset: int | None, timestamp: int | None) -> None:
         submission = self._landed(sent_id)
@@ -218,20 +232,11 @@ class Stream:
             return
         if self._is_strange(submission):
             self._give_up(submission, errors.ConnectionTaken(self.connection))
-            self._end("its number is somebody else's")
+            self.end("its number is somebody else's")
             return
         place = (None, None) if submission.is_sparse else (offset, timestamp)  # as a whole, or as this part: who knows
+        self.chain.stored(submission)
         submission.stored(Receipts(self.bucket, submission.change_count, *place))
-
-    def _stored_in_part(self, sent_id: int, repeated: int, offset: int, timestamp: int) -> None:
-        submission = self._landed(sent_id)
-        if submission is None:
-            return
-        if self._is_strange(submission):
-            submission.doubt = True
-            self._give_up(submission, errors.ConnectionTaken(self.connection))
-            return
-        submission.stored(Receipts(self.bucket, submission.change_count, offset, timestamp, repeated))
 
     def _is_strange(self, submission: Submission) -> bool:
         """The bucket has something under our numbers though no attempt of ours can have stored it."""
@@ -279,12 +284,12 @@ class Stream:
             return
         self._give_up(submission, errors.SeriesGap(expected))
         if not self.by_caller:
-            self._end(f"the bucket has nothing of it after series {expected}")
+            self.end(f"the bucket has nothing of it after series {expected}")
 
     def _broken(self, sent_id: int) -> None:
         if submission := self._landed(sent_id):
             self._give_up(submission, errors.StreamBroken(self.connection))
-            self._end("the bucket has forgotten it")
+            self.end("the bucket has forgotten it")
 
     def _refuse(self, sent_id: int, error: NotStored) -> None:
         """Certainly not stored by this attempt, and another would be of no use."""
@@ -344,8 +349,8 @@ class Stream:
         self.ended = self.ended or error
         for submission in in_order(list(self.unsettled())):
             self._remove(submission)
-            in_doubt = submission.doubt
-            submission.failed(OutcomeUnknown("the client was closed before the answer came") if in_doubt else error)
+            unknown = OutcomeUnknown("the client was closed before the answer came")
+            submission.failed(unknown if submission.doubt else error)
 
     def _remove(self, submission: Submission) -> bool:
         """From wherever it is; False where the end of the stream came first. Removed from flight it is in doubt."""
@@ -369,10 +374,12 @@ class Stream:
             unknown.__cause__ = error
             submission.failed(unknown)
             if self.connection:
-                self._end("it is not known whether an earlier change is stored")
+                self.end("it is not known whether an earlier change is stored")
             return
         submission.failed(error)
-        if submission.numbered:
+        if self.by_caller:
+            self.chain.missed(submission)
+        elif submission.numbered:
             self._step_over(submission)
 
     def _step_over(self, missing: Submission) -> None:
@@ -382,19 +389,11 @@ class Stream:
         if self._last_series == missing.last:
             self._last_series = missing.previous
 
-    def _end(self, why: str) -> None:
+    def end(self, why: str) -> None:
         if self.ended is not None:
             return
         self.ended = errors.StreamEnded(self.connection, why)
-        rest = in_order([*self.refused, *self.again, *self.waiting])
-        for submission in self.waiting:
-            self._left(submission.change_count, submission.weight)
-        self.refused = []
-        self.again.clear()
-        self.waiting.clear()
-        for submission in rest:
-            error: ClientError = self.ended
-            if submission.doubt:
-                error = OutcomeUnknown("an earlier attempt was not answered")
-                error.__cause__ = self.ended
-            submission.failed(error)
+        for submission in self._emptied():
+            unknown = OutcomeUnknown("an earlier attempt was not answered")
+            unknown.__cause__ = self.ended
+            submission.failed(unknown if submission.doubt else self.ended)

@@ -75,12 +75,6 @@ class Submission(ABC):
         self.previous = self.sent_previous = batch.header.previous_series
         self.is_sparse = self.last - self.first != self.change_count - 1
 
-    def chained(self, last: int) -> int:
-        """It was numbered by its caller, and comes after a series in its bucket; or before it, where the caller goes
-        back to submit something again. The last one from here on."""
-        self.previous = last if last < self.first else NO_SERIES
-        return max(last, self.last)
-
     @property
     def certainly_not_stored(self) -> bool:
         return self.sent_id is None and not self.doubt

@@ -9,7 +9,8 @@ become of it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from .atlas import Atlas
 from .change import Checked
 from .courier import Courier
 from .delivery import Delivery
-from .errors import ClientClosed
+from .errors import ClientClosed, NotReachable, StreamEnded
 from .gate import Gate
 from .lane import Lane
 from .numbering import Numbering, Tally
@@ -63,6 +64,10 @@ class Submitter:
         self._former: list[Lane] = []
         """Of streams that have ended, as long as they have something in flight."""
         self._renewing: asyncio.Task[None] | None = None
+        self._turns = asyncio.Lock()
+        """First come, first served."""
+        self._queued = 0
+        """Who waits for a new connection number, or was there when it came and has not gone on yet."""
         self.by_caller: bool | None = None
         """Whether the caller gives the numbers; None until the first submission."""
         self.halved: Callable[[int], None] = lambda _: None
@@ -94,6 +99,7 @@ class Submitter:
     def _made(self, bucket: int, numbering: Numbering) -> Lane:
         level = self._atlas.level(bucket)
         stream = Stream(bucket, numbering, self._settings, self._gate.leave, self._tally, level)
+        stream.by_caller = self.by_caller
         if self._roster is None:
             stream.is_granted = True
             stream.split = lambda to: self.split(bucket, to)
@@ -123,7 +129,7 @@ class Submitter:
             for each, _ in descendants(bucket, level, to):
                 self.lane(each).stream.ended = whole.stream.ended
             return
-        submissions = whole.stream.surrender()
+        submissions, missing = whole.stream.surrender(), whole.stream.chain.missing
         sent = [submission for submission in submissions if submission.numbered]
         unsent = [submission for submission in submissions if not submission.numbered]
         halves: dict[int, list[Submission]] = {}
@@ -135,16 +141,33 @@ class Submitter:
             if number != bucket:
                 self.lanes[number] = self._made(number, whole.stream.numbering)
             half = self.lanes[number]
-            half.stream.begin_again(self._atlas.level(number), parts)
+            half.stream.begin_again(self._atlas.level(number), parts, missing)
             if parts:
                 half.courier.announce()
 
     # Going on after the end of a stream.
 
     def _open_lane(self, bucket: int) -> Lane | None:
-        """None where its stream has ended."""
+        """None where its stream has ended, or others who waited for a new one come first."""
         lane = self.lane(bucket)
-        return lane if lane.stream.ended is None else None
+        return lane if lane.stream.ended is None and not self._queued else None
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """One after the other, and nobody passes who comes later."""
+        self._queued += 1
+        try:
+            try:
+                async with asyncio.timeout(self._settings.timeout_s):
+                    await self._turns.acquire()
+            except TimeoutError:
+                raise NotReachable("there was no new connection number to go on with") from None
+            try:
+                yield
+            finally:
+                self._turns.release()
+        finally:
+            self._queued -= 1
 
     async def _opened(self, bucket: int) -> Lane:
         """The bucket's lane, with a new stream if it has to be."""
@@ -153,20 +176,29 @@ class Submitter:
             ended = lane.stream.ended
             if ended is None:
                 return lane
-            if self._renew is None or self._is_closed:
+            if self._is_closed:
+                raise ClientClosed
+            if self._renew is None:
                 raise ended.again()
             if self._renewing is None:
                 self._renewing = self._loop.create_task(self._renewed())
                 self._renewing.add_done_callback(self._began)
-            await asyncio.shield(self._renewing)
+            renewing = self._renewing
+            await asyncio.wait([renewing])
+            if renewing.cancelled():
+                raise ClientClosed
+            renewing.result()
 
     async def _renewed(self) -> None:
         assert self._renew is not None
         await self.begin_anew(await self._renew())
 
-    async def begin_anew(self, connection: int) -> None:
-        """Under another number, in all buckets whose streams have ended, and in those to which nothing was sent yet."""
+    async def begin_anew(self, connection: int, *, everywhere: bool = False) -> None:
+        """Under another number, in all buckets whose streams have ended, and in those to which nothing was sent yet; or
+        everywhere."""
         self._numbering = Numbering(connection)
+        for lane in self.lanes.values() if everywhere else ():
+            lane.stream.end("another connection number was asked for")
         for bucket in [bucket for bucket, lane in self.lanes.items() if lane.stream.ended is not None]:
             self._former.append(self.lanes.pop(bucket))
         over = [lane for lane in self._former if lane.stream.is_idle]
@@ -187,13 +219,25 @@ class Submitter:
             await self._gate.enter(1, change.byte_count, self._loop.time() + self._settings.timeout_s)
         bucket = self._atlas.home(key_hash(change.key)) if self._roster is None else 0
         lane = self._open_lane(bucket)
-        if lane is None:
-            lane = await self._kept_in(lambda: self._opened_home(change), 1, change.byte_count)
+        if lane is not None:
+            return await self._put(lane, change)
+        is_in = False
+        try:
+            async with self._turn():
+                lane = await self._opened_home(change)
+                is_in = True
+                future = self._put(lane, change)
+        finally:
+            if not is_in:
+                self._gate.leave(1, change.byte_count)
+        return await future
+
+    def _put(self, lane: Lane, change: Checked) -> "asyncio.Future[Receipt]":
         future: asyncio.Future[Receipt] = self._loop.create_future()
         draft: Draft = lane.draft(change, self._loop.time())
         draft.add(change, future)
         lane.courier.announce()
-        return await future
+        return future
 
     async def _opened_home(self, change: Checked) -> Lane:
         """Of the bucket where the key lives when it is open: it may have been split meanwhile."""
@@ -202,16 +246,6 @@ class Submitter:
             lane = await self._opened(bucket)
             if self._roster is not None or self._atlas.home(key_hash(change.key)) == bucket:
                 return lane
-
-    async def _kept_in(self, wanted: Callable[[], Awaitable[Lane]], changes: int, byte_count: int) -> Lane:
-        """Whoever fails to get a lane leaves the gate."""
-        lane: Lane | None = None
-        try:
-            lane = await wanted()
-        finally:
-            if lane is None:
-                self._gate.leave(changes, byte_count)
-        return lane
 
     async def submit_batch(self, batch: Batch, *, by_caller: bool) -> Sequence[Receipt]:
         """Cut by buckets, and each part with a fate of its own."""
@@ -239,22 +273,33 @@ class Submitter:
             await self._gate.enter(count, byte_count, self._loop.time() + self._settings.timeout_s)
         is_in = False
         try:
-            while ended := [bucket for bucket, _ in cut() if self._open_lane(bucket) is None]:
-                await self._opened(ended[0])
-            is_in = True
+            if all(self._open_lane(bucket) for bucket, _ in cut()):
+                is_in = True
+                future = self._put_parts(count, byte_count, cut(), by_caller=by_caller)
+            else:
+                async with self._turn():
+                    while ended := [bucket for bucket, _ in cut() if self.lane(bucket).stream.ended is not None]:
+                        await self._opened(ended[0])
+                    is_in = True
+                    future = self._put_parts(count, byte_count, cut(), by_caller=by_caller)
         finally:
             if not is_in:
                 self._gate.leave(count, byte_count)
+        return await future
+
+    def _put_parts(
+        self, count: int, byte_count: int, parts: Sequence[tuple[int, Cut]], *, by_caller: bool
+    ) -> "asyncio.Future[Sequence[Receipt]]":
         future: asyncio.Future[Sequence[Receipt]] = self._loop.create_future()
         delivery, deadline, left = Delivery(count, future), self._loop.time() + self._settings.timeout_s, byte_count
-        for bucket, part in (parts := cut()):
+        for bucket, part in parts:
             parcel = Parcel(deadline, part.batch, delivery, part.places)
             if by_caller and part.batch.header.connection and self._roster is None:
                 parcel.number_as(part.batch)
             share = left if part is parts[-1][1] else byte_count * len(part.places) // count
             parcel.weight, left = share, left - share  # together, what has entered the gate
             self.lane(bucket).put(parcel)
-        return await future
+        return future
 
     def _cut_columns(
         self, keys: Sequence[bytes | None], values: Sequence[Text | None], tags: Sequence[Sequence[str]] | None
@@ -274,6 +319,8 @@ class Submitter:
 
     def _cut(self, batch: Batch) -> list[tuple[int, Cut]]:
         """The parts of a batch, by bucket."""
+        if batch.header.connection != self.connection:  # it has waited at the gate meanwhile
+            raise StreamEnded(batch.header.connection, "another connection number was asked for")
         if self._roster is not None:
             return [(0, Cut(batch, None, 0, tuple(range(len(batch)))))]
         homes = self._atlas.homes(batch.key_hashes)
