@@ -11,7 +11,7 @@ revoked meanwhile.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Protocol, assert_never
+from typing import Any, Final, assert_never
 
 from hansard.batch import reopen, verify_at
 from hansard.participant import event
@@ -34,7 +34,8 @@ from hansard.wire.codec import Codec
 from .access import Access
 from .asker import Asker
 from .connection import Connection, Taker
-from .grant import NOT_ALLOWED, Grant
+from .desk import Desk
+from .grant import NOT_ALLOWED
 from .inside import Inside
 from .lounge import Lounge
 from .pages import Pages, begins_at_once
@@ -46,22 +47,6 @@ from .visit import Asked, Visit
 WAIT_US_MAX: Final = 3600 * 1_000_000
 NUMBERS_END: Final = 1 << 63
 """Nothing is waited for any longer."""
-
-
-class Desk(Protocol):
-    """For operators (admin.py)."""
-
-    def ask(
-        self, question: bytes, told: Callable[[bytes], None], refused: Callable[[str], None], grant: Grant
-    ) -> None: ...
-
-    def is_for_all(self, question: bytes) -> bool: ...
-
-    def answered(self, answer: AnswerCommand) -> None: ...
-
-    def held(self, answer: AnswerHold) -> None: ...
-
-
 PAGES_MAX: Final = 2
 """Read for one client at once: one that it takes, and the next."""
 
