@@ -10,7 +10,10 @@ from hansard.client.delivery import Delivery
 
 
 def delivery(count: int) -> tuple[Delivery, "asyncio.Future[Sequence[Receipt]]"]:
-    future: asyncio.Future[Sequence[Receipt]] = asyncio.new_event_loop().create_future()
+    """Nobody waits for the future, so its loop never runs."""
+    loop = asyncio.new_event_loop()
+    future: asyncio.Future[Sequence[Receipt]] = loop.create_future()
+    loop.close()
     return Delivery(count, future), future
 
 
