@@ -9,7 +9,9 @@
     peers.py       the ways to other participants; link.py: one of them, dialled again whenever it is lost; outbox.py:
                    what waits there, each bucket in its lane
     reception.py   clients: asker.py has one connection, pages.py what they read, lounge.py reads that wait for more,
-                   admin.py what operators ask
+                   admin.py what operators ask, tables.py who keeps up with the table; porch.py, usher.py and access.py:
+                   who may ask what
+    web.py         the HTTP API beside it, on the same core (inside.py is its way in)
     story.py       what the log of the process says of the cluster
     skeleton.py    a participant whose government comes from its command line, in node.py's smaller shell
 
