@@ -106,10 +106,12 @@ class Leader:
         return [content.peer for content in self._uncommitted() if isinstance(content, Depart)]
 
     def _others_stay(self, peer: Peer, going: Sequence[Peer]) -> bool:
-        """The last one cannot go: whoever votes could never come back. That is nothing to one that is yet to arrive."""
-        staying = [each.peer for each in self.ledger.roster.participants.values() if each.peer not in going]
+        """The last one that is heard cannot go: whoever votes could never come back, and who is not heard may have lost
+        its disk. That is nothing to one that is yet to arrive."""
         roster = self.ledger.roster
-        return staying != [peer] or not (roster.here(self.me) or roster.gone(self.me))
+        staying = [each.peer for each in roster.participants.values() if each.peer not in (*going, peer)]
+        heard = any(each == self.me or self._heard(each) for each in staying)
+        return heard or not (roster.here(self.me) or roster.gone(self.me))
 
     # The others.
 
