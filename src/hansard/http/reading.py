@@ -20,6 +20,7 @@ from .access import NO_CHANGE, READ, Guest
 from .arrow import MEDIA_TYPE as ARROW
 from .arrow import stream_of
 from .changes import time_text
+from .checkpoints import link_to
 from .content import JSON, LINES, LINES_TOO, shown, shown_value
 from .house import House
 from .operation import Call, Operation, answered
@@ -255,7 +256,12 @@ def place(text: str | None, guest: Guest) -> Bookmark | datetime | None:
 def gone_for(guest: Guest, gone: NotKept) -> Refusal:
     """Where what is kept begins tells of others' changes: a tenant is given a sealed place."""
     more: dict[str, Any] = {} if guest.limited else {"retained": gone.retained}
-    return Refusal("gone", "what is asked for is not kept any more", start=guest.bookmark(gone.start), **more)
+    if gone.checkpoint is not None:
+        more["checkpoint"] = link_to(gone.checkpoint.subject)
+    refusal = Refusal("gone", "what is asked for is not kept any more", start=guest.bookmark(gone.start), **more)
+    if gone.checkpoint is not None:
+        refusal.headers["Link"] = f'<{more["checkpoint"]}>; rel="alternate"'
+    return refusal
 
 
 # Forms.
