@@ -110,7 +110,7 @@ class App:
             submission(),
             *self.following.operations(),  # its path would be taken for an id
             *self.reading.operations(),
-            *Checkpoints(source).operations(),
+            *Checkpoints(self.reading.page).operations(),
             *Connections(house).operations(),
             *views.operations(),
             *desk.operations(),

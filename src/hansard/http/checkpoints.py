@@ -4,6 +4,7 @@ Checkpoints are found by their records in the log. A tenant is told of those of 
 sealed for it, and not who makes them.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
 from urllib.parse import urlencode
 
@@ -21,7 +22,7 @@ from .access import READ, Guest
 from .changes import time_text
 from .operation import JSON, Call, Operation, answered
 from .problem import Refusal
-from .source import NotKept, Query, Source
+from .source import NotKept, Query
 
 PAGE = 100
 
@@ -33,8 +34,10 @@ class Asked(forms.Closed, frozen=True, kw_only=True):
 
 
 class Checkpoints:
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    """`page` reads a page that has all that was acknowledged here."""
+
+    def __init__(self, page: Callable[[Query], Awaitable[Page]]) -> None:
+        self._page = page
 
     def operations(self) -> list[Operation]:
         return [
@@ -75,7 +78,7 @@ class Checkpoints:
     async def _docket(self, subject: Subject, ends: int) -> Docket:
         async def before(until: Bookmark | None) -> Page:
             query = Query(until=until, tags=(subject.name,), key=subject.key, limit=PAGE, order="desc")
-            return (await self._source.page(query)).page
+            return await self._page(query)
 
         try:
             return await docket_of(before, ends)

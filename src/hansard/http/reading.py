@@ -158,7 +158,7 @@ class Reading:
         query = self._query(wanted, guest)
         try:
             with self.seats.one(guest) if query.block_s else nullcontext():
-                page = await self._page(query)
+                page = await self.page(query)
         except NotKept as gone:
             raise gone_for(guest, gone) from gone
         guest = call.again()  # it may have waited for long
@@ -196,7 +196,7 @@ class Reading:
             raise Refusal("not-found", NO_CHANGE)
         return answered(form_of(found[0], guest))
 
-    async def _page(self, query: Query) -> Page:
+    async def page(self, query: Query) -> Page:
         """With everything that was acknowledged here before."""
         page = (await self.source.page(query)).page
         for _ in range(ATTEMPTS):
