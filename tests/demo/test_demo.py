@@ -29,7 +29,8 @@ def test_it_shows_all_of_it_and_leaves_nothing_behind(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     shown = done.stdout
-    assert re.findall(r"^(\d)\. ", shown, re.MULTILINE) == ["1", "2", "3", "4", "5", "6"]
+    assert re.findall(r"^(\d)\. ", shown, re.MULTILINE) == ["1", "2", "3", "4", "5", "6", "7"]
+    assert "Who starts from either one has what somebody has" in shown and "/report.html" in shown
     assert "Nothing is lost, nothing doubled, nothing reordered" in shown and "\x1b" not in shown
     acknowledged, found = re.findall(r"^   (?:acknowledged|found) +([\d,]+)", shown, re.MULTILINE)[-2:]
     assert int(found.replace(",", "")) >= int(acknowledged.replace(",", "")) > 0

@@ -72,6 +72,8 @@ def leave_running(console: Console, tour: Tour) -> None:
         ".venv/bin/hansard doctor",
     ):
         console.print(f"   {line}", markup=False, soft_wrap=True)
+    if tour.report is not None:
+        console.print(f"and open {tour.report.as_uri()} in a browser.", markup=False, soft_wrap=True)
     console.print("docs/start.md is five minutes with a cluster of your own.")
     wait(tour.cluster)
 

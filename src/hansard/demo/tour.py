@@ -17,6 +17,7 @@ from hansard.client import AsyncClient, Change
 from hansard.client.errors import ClientError
 from hansard.client.operator import Operator
 
+from . import pipeline
 from .audit import Audit, Broken, Watch
 from .tenants import TENANTS, Tenant
 
@@ -35,6 +36,9 @@ class Tour:
         """How long one looks on."""
         self._tenants: list[Tenant] = []
         self._latest: deque[Change] = deque(maxlen=SHOWN)
+        self._directory = directory
+        self.report: Path | None = None
+        """A page to open, if there is one."""
 
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True)
@@ -60,6 +64,7 @@ class Tour:
             )
             following.cancel()
         await self._check(watch)
+        await self._analyse()
 
     # The scenes.
 
@@ -133,6 +138,11 @@ class Tour:
             self._say(
                 f"   ({doubtful} submissions were given up, and may be there or not: nobody was told that they are.)"
             )
+
+    async def _analyse(self) -> None:
+        self._say("[bold]7. A pipeline on Spark: an archive, checkpoints to start from, and a report.[/bold]")
+        addresses = [child.address for child in self.cluster.children.values() if child.runs]
+        self.report = await asyncio.to_thread(pipeline.shown, self._say, addresses, self._directory)
 
     # What they are made of.
 
