@@ -50,9 +50,11 @@ ROOMS: Final[Mapping[str, Room]] = {
         "a real cluster, reached as any user reaches it, and founded with settings of its own",
         *("server", "client", "participant", "phaser", "storage", "wire", "consensus", "distributor"),
     ),
-    "pipeline": _room("the jobs read and write as any client does", "client", "batch"),
+    "pipeline": _room("the jobs read and write as any client does", "client", "batch", "bookmark"),
     "console": _room("the page speaks to a server over HTTP only"),
-    "pyspark_hansard": _room("the Spark data source reads as any client does", "client", "batch"),
+    "pyspark_hansard": _room(
+        "the Spark data source reads and submits as any client does", "client", "batch", "bookmark", "wire"
+    ),
     "__init__": _room("what a user finds under `hansard.`", "application", "batch", "storage", "embedded", "client"),
     "__main__": _room("`python -m hansard` is the command", "cli"),
     "cli": Room(None, "commands reach every room"),
@@ -171,6 +173,7 @@ BROAD_EXCEPTS: Final[Mapping[tuple[str, str], str]] = {
         "src/hansard/server/shell.py",
         "Shell.turn",
     ): "the top of the task: a turn not done to its end is the last",
+    ("src/pyspark_hansard/feed.py", "Feed._run"): "the top of a thread: what ended it is raised by whoever reads",
 }
 """Functions that catch everything, as (path, qualified name), and why: the top of a task, and little else."""
 
