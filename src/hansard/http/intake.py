@@ -92,14 +92,10 @@ class Intake:
         if piece:
             body.pieces.append(bytes(piece))
 
-    def hold(self, length: int) -> None:
-        """A small body that is there as a whole. Whoever has it lets go of it again."""
+    def check(self, length: int) -> None:
+        """Refuses a body that is there as a whole, where there is no room for it."""
         if self.held_bytes + length > self._all_bytes_max:
             raise _busy()
-        self.held_bytes += length
-
-    def let_go(self, length: int) -> None:
-        self.held_bytes -= length
 
     def _too_large(self) -> Refusal:
         return Refusal("too-large", f"a body has {self._body_bytes_max} bytes at the most", stored="no")

@@ -89,16 +89,13 @@ class Quick:
             piece = cut_one(rows, submitter.buckets, stream)
         except BatchError as error:
             raise unfit(error) from error
-        self._intake.hold(len(body))
-        try:
-            guest.used(1, len(body))
-            read_s = perf_counter()
-            self._metrics.stage("read", read_s - begun_s)
-            sent = Sent(rows, guest, stream, submitter.now_s() + wait_s, len(body), begun_s, read_s, respond)
-            submitter.send(piece, sent.deadline_s, lambda part: self._settled(sent, part))
-        except BaseException:
-            self._intake.let_go(len(body))
-            raise
+        self._intake.check(len(body))
+        guest.used(1, len(body))
+        read_s = perf_counter()
+        self._metrics.stage("read", read_s - begun_s)
+        sent = Sent(rows, guest, stream, submitter.now_s() + wait_s, len(body), begun_s, read_s, respond)
+        submitter.send(piece, sent.deadline_s, lambda part: self._settled(sent, part))
+        self._intake.held_bytes += len(body)
 
     def _settled(self, sent: Sent, part: Part) -> None:
         """In the middle of a turn."""
@@ -121,7 +118,7 @@ class Quick:
         self._answer(sent, parts)
 
     def _answer(self, sent: Sent, parts: list[Part]) -> None:
-        self._intake.let_go(sent.byte_count)
+        self._intake.held_bytes -= sent.byte_count
         self._metrics.stage("commit", perf_counter() - sent.read_s)
         try:
             content = told(sent.rows, parts, sent.guest)
