@@ -19,6 +19,7 @@ from . import forms
 from .access import NOBODY, SUBMIT, Doorman, Guest, allowed
 from .arrow import MEDIA_TYPE as ARROW
 from .changes import Changes, Receive, Scope, Send
+from .checkpoints import Checkpoints
 from .cluster import Views
 from .connections import Connections
 from .content import JSON, LINES, LINES_TOO
@@ -109,6 +110,7 @@ class App:
             submission(),
             *self.following.operations(),  # its path would be taken for an id
             *self.reading.operations(),
+            *Checkpoints(self.reading.page).operations(),
             *Connections(house).operations(),
             *views.operations(),
             *desk.operations(),

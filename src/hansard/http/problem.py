@@ -54,7 +54,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "wrong-log": Kind(409, "The bookmark is another log's", "Use it where it was made, or start from a time."),
     "refused": Kind(409, "The cluster has refused this order", "The detail says why; give another order."),
     "gone": Kind(
-        410, "That far back nothing is kept", "Start from `start`, or from a checkpoint that covers the rest."
+        410, "That far back nothing is kept", "Start from the `checkpoint`, if there is one, or from `start`."
     ),
     "too-large": Kind(413, "The request is too large", "Send less at a time; the detail names the limit."),
     "unsupported-body": Kind(
@@ -110,6 +110,8 @@ class Problem(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     start: str | UnsetType = UNSET
     """A bookmark: what is kept begins there."""
     retained: list[Retained] | UnsetType = UNSET
+    checkpoint: str | UnsetType = UNSET
+    """Where the newest checkpoint is to be had from which on everything is kept."""
 
 
 class Refusal(Exception):

@@ -20,6 +20,7 @@ from .access import NO_CHANGE, READ, Guest
 from .arrow import MEDIA_TYPE as ARROW
 from .arrow import stream_of
 from .changes import time_text
+from .checkpoints import link_to
 from .content import JSON, LINES, LINES_TOO, shown, shown_value
 from .house import House
 from .operation import Call, Operation, answered
@@ -157,7 +158,7 @@ class Reading:
         query = self._query(wanted, guest)
         try:
             with self.seats.one(guest) if query.block_s else nullcontext():
-                page = await self._page(query)
+                page = await self.page(query)
         except NotKept as gone:
             raise gone_for(guest, gone) from gone
         guest = call.again()  # it may have waited for long
@@ -195,7 +196,7 @@ class Reading:
             raise Refusal("not-found", NO_CHANGE)
         return answered(form_of(found[0], guest))
 
-    async def _page(self, query: Query) -> Page:
+    async def page(self, query: Query) -> Page:
         """With everything that was acknowledged here before."""
         page = (await self.source.page(query)).page
         for _ in range(ATTEMPTS):
@@ -255,7 +256,12 @@ def place(text: str | None, guest: Guest) -> Bookmark | datetime | None:
 def gone_for(guest: Guest, gone: NotKept) -> Refusal:
     """Where what is kept begins tells of others' changes: a tenant is given a sealed place."""
     more: dict[str, Any] = {} if guest.limited else {"retained": gone.retained}
-    return Refusal("gone", "what is asked for is not kept any more", start=guest.bookmark(gone.start), **more)
+    if gone.checkpoint is not None:
+        more["checkpoint"] = link_to(gone.checkpoint.subject)
+    refusal = Refusal("gone", "what is asked for is not kept any more", start=guest.bookmark(gone.start), **more)
+    if gone.checkpoint is not None:
+        refusal.headers["Link"] = f'<{more["checkpoint"]}>; rel="alternate"'
+    return refusal
 
 
 # Forms.
