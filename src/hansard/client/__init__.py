@@ -35,6 +35,11 @@ Reading:
     tide.py            waiting for more
     page.py            what a reader is given
 
+For operators:
+
+    operator.py        questions and orders, asked of any participant
+    importing.py       bringing a log to a cluster that was founded to take it
+
 Underneath:
 
     correspondence.py  a question and its answer
