@@ -18,7 +18,7 @@ help: ## list these targets
 
 demo: ## show what Hansard does, in a terminal
 	@tools/setup run
-	@$(BIN)/python -m hansard.demo $(ARGS)
+	@JAVA_HOME="$$(tools/java find || true)" $(BIN)/python -m hansard.demo $(ARGS)
 
 test: ## run the tests and 1,200 simulated worlds; ARGS="-k name" runs some of the tests
 	@tools/setup dev

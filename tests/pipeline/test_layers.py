@@ -88,7 +88,8 @@ def test_layers_are_few_and_each_much_larger_than_the_next() -> None:
     assert merged_from([5_000_000], 50_000) == 1, "what has not changed is left alone"
     assert merged_from([5_000_000, 50_000], 50_000) == 1
     assert merged_from([100, 60], 10) == 2 and merged_from([100, 60], 40) == 0
-    written, rows = 0, []
+    written = 0
+    rows: list[int] = []
     for _ in range(1000):
         kept = merged_from(rows, 10)
         rows = [*rows[:kept], sum(rows[kept:]) + 10]

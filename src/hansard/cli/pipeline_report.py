@@ -83,7 +83,7 @@ def _time(option: str, text: str) -> "datetime | None":
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        time = None  # type: ignore[assignment]
+        time = None
     if time is None or time.tzinfo is None:
         raise fail(f"{option} {text!r} is no time with a zone, such as 2026-03-01T12:00:00Z", USAGE)
     return time

@@ -24,18 +24,20 @@ MISSING: Final = 'the pipeline is left out: it needs pip install "hansard[spark]
 def shown(say: Callable[[str], None], addresses: Sequence[str], directory: Path) -> Path | None:
     """Where the report's page is; None where there is no Spark."""
     try:
-        from pyspark.errors import PySparkException  # noqa: PLC0415
-
-        from hansard.pipeline.session import session  # noqa: PLC0415
-
-        spark = session("local[2]", name="demo")
-    except (ModuleNotFoundError, PySparkException, OSError, RuntimeError):
+        spark = _session()
+    except (ModuleNotFoundError, OSError, RuntimeError):  # Spark's own errors without Java are RuntimeErrors
         say(f"   ({MISSING})")
         return None
     try:
         return _shown(say, spark, addresses, directory)
     finally:
         spark.stop()
+
+
+def _session() -> "SparkSession":
+    from hansard.pipeline.session import session  # noqa: PLC0415
+
+    return session("local[2]", name="demo")
 
 
 def _shown(say: Callable[[str], None], spark: "SparkSession", addresses: Sequence[str], directory: Path) -> Path:

@@ -44,6 +44,7 @@ from .expiry import Policy, sweep
 from .folder import Folder
 from .layers import folder_of
 from .place import later
+from .reading import read
 from .records import Register
 from .source import Source
 
@@ -218,8 +219,6 @@ class Run:
         if any("," in tag for tag in tags):
             tags = ()  # the source takes them in one text; what is not wanted is left out afterwards
         if job.archive:
-            from .reading import read  # noqa: PLC0415
-
             return read(
                 job.spark,
                 archive=job.archive,

@@ -4,7 +4,7 @@ All numbers come from one pass over the changes between two bookmarks, which are
 while the steps of usage.py look at them from each side.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -180,7 +180,7 @@ def rates_of(rows: list[Any], tenants: list[str], pieces: int) -> list[Rate]:
     return [Rate(tenant=name, changes=changes, bytes=sizes) for name, (changes, sizes) in found.items()]
 
 
-def lags(holds: list[Mapping[str, Any]], end: Bookmark) -> list[Lag]:
+def lags(holds: Sequence[Mapping[str, Any]], end: Bookmark) -> list[Lag]:
     """The one that is furthest behind first."""
     found = []
     for hold in holds:
