@@ -21,37 +21,46 @@ Checkpoints = Annotated[
 ]
 
 
+Tags = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="TAG", help="Of changes with this tag; may be repeated.")
+]
+Match = Annotated[str, typer.Option(metavar="any|all", help="Of several tags, any or all.")]
+Each = Annotated[
+    str, typer.Option(metavar="PREFIX", help="One of each tag that begins so, all in one run.", show_default=False)
+]
+Everything = Annotated[bool, typer.Option("--all", help="Of the whole log.", show_default=False)]
+Name = Annotated[
+    str, typer.Option(metavar="NAME", help="Who comes again under this name goes on at once.", show_default=False)
+]
+Lasts = Annotated[float, typer.Option("--overtake-after", metavar="SECONDS", help="Then others may do the same work.")]
+Archive = Annotated[
+    str, typer.Option(metavar="ARCHIVE", help="Has what the log does not retain any more.", show_default=False)
+]
+HoldDays = Annotated[float, typer.Option(metavar="DAYS", help="Retain what comes after it for so long; 0: not at all.")]
+Keep = Annotated[int, typer.Option(metavar="N", min=1, help="So many of each stay.")]
+KeepDays = Annotated[float, typer.Option(metavar="DAYS", min=0, help="And those that are younger.")]
+GraceDays = Annotated[
+    float, typer.Option(metavar="DAYS", min=0, help="And each for so long after that: somebody may be loading it.")
+]
+Every = Annotated[
+    float, typer.Option("--every", metavar="SECONDS", help="Make another one every so often; 0: one, and end.")
+]
+
+
 def checkpoint(
     root: Checkpoints,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="Of changes with this tag; may be repeated.")
-    ] = None,
-    match: Annotated[str, typer.Option(metavar="any|all", help="Of several tags, any or all.")] = "any",
-    each: Annotated[
-        str, typer.Option(metavar="PREFIX", help="One of each tag that begins so, all in one run.", show_default=False)
-    ] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Of the whole log.", show_default=False)] = False,
-    name: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Who comes again under this name goes on at once.", show_default=False),
-    ] = "",
-    lasts_s: Annotated[
-        float, typer.Option("--overtake-after", metavar="SECONDS", help="Then others may do the same work.")
-    ] = 3600.0,
-    archive: Annotated[
-        str, typer.Option(metavar="ARCHIVE", help="Has what the log does not retain any more.", show_default=False)
-    ] = "",
-    hold_days: Annotated[
-        float, typer.Option(metavar="DAYS", help="Retain what comes after it for so long; 0: not at all.")
-    ] = 7.0,
-    keep: Annotated[int, typer.Option(metavar="N", min=1, help="So many of each stay.")] = 2,
-    keep_days: Annotated[float, typer.Option(metavar="DAYS", min=0, help="And those that are younger.")] = 0.0,
-    grace_days: Annotated[
-        float, typer.Option(metavar="DAYS", min=0, help="And each for so long after that: somebody may be loading it.")
-    ] = 1.0,
-    every_s: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", help="Make another one every so often; 0: one, and end.")
-    ] = 0.0,
+    tag: Tags = None,
+    match: Match = "any",
+    each: Each = "",
+    everything: Everything = False,
+    name: Name = "",
+    lasts_s: Lasts = 3600.0,
+    archive: Archive = "",
+    hold_days: HoldDays = 7.0,
+    keep: Keep = 2,
+    keep_days: KeepDays = 0.0,
+    grace_days: GraceDays = 1.0,
+    every_s: Every = 0.0,
     at: At = None,
     profile: Profile = None,
     master: Master = LOCAL,

@@ -70,15 +70,16 @@ def columns(values: Sequence[tuple[str, float]], *, mean: bool = False, height: 
     return _drawing(height, drawn)
 
 
-def bars(values: Sequence[tuple[str, float, str]]) -> str:
-    """One below the other, the name to the left, and what it says to the right."""
+def bars(values: Sequence[tuple[str, float, str]], *, series: bool = False) -> str:
+    """One below the other, the name to the left, and what it says to the right. `series`: in the colours that the same
+    names have in other plots, where all after the last colour share that."""
     most = max([value for _, value, _ in values], default=0) or 1
     left, room = 260, WIDTH - 260 - 150
     drawn = []
     for place, (name, value, said) in enumerate(values):
         y = place * BAR
         width = max(1.5, room * value / most)
-        title, colour = f"<title>{escape(name)}</title>", f"s{place % COLOURS}"
+        title, colour = f"<title>{escape(name)}</title>", f"s{min(place, COLOURS - 1) if series else 0}"
         drawn += [
             f'<text class="name end" x="{left - 10}" y="{y + 16}">{title}{escape(_cut(name))}</text>',
             f'<rect class="bar {colour}" x="{left}" y="{y + 4}" width="{width:.1f}" height="{BAR - 8}" rx="2"/>',

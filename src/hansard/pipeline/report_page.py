@@ -68,7 +68,11 @@ def _sections(report: Report) -> list[str]:
         _section(
             "Growth", "bytes of keys and values since the beginning", plots.lines(growth, labels, unit="B"), growth
         ),
-        _section("Tenants", f"tags that begin with {report.prefix}", _bars(report.tenants) + _table(report.tenants)),
+        _section(
+            "Tenants",
+            f"tags that begin with {report.prefix}",
+            _bars(report.tenants, series=True) + _table(report.tenants),
+        ),
         _section("Hot keys", "those that change most often", _bars(report.keys, by_changes=True)),
         _section("Tags", "a change counts for each of its tags", _bars(report.tags)),
         _section(
@@ -103,7 +107,7 @@ def _grouped(rates: Sequence[tuple[str, Sequence[int]]]) -> list[Series]:
     return found
 
 
-def _bars(volumes: Sequence[Volume], *, by_changes: bool = False) -> str:
+def _bars(volumes: Sequence[Volume], *, by_changes: bool = False, series: bool = False) -> str:
     if not volumes:
         return "<p>none</p>"
     return plots.bars(
@@ -114,7 +118,8 @@ def _bars(volumes: Sequence[Volume], *, by_changes: bool = False) -> str:
                 f"{short(each.changes)} · {short(each.bytes)}B",
             )
             for each in volumes[:20]
-        ]
+        ],
+        series=series,
     )
 
 

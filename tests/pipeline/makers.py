@@ -1,7 +1,7 @@
 """Makers of checkpoints, each a process with a JVM of its own, killed (SIGKILL) when they have reached some step, while
 the cluster takes writes and loses participants. What is there in the end must be what the log says, and nothing else.
 
-    python -m tests.pipeline.kills --kills 20
+    python -m tests.pipeline.makers --kills 20
 """
 
 import os
@@ -46,7 +46,7 @@ def told(kills: int, seed: int) -> None:
         cluster(buckets=2) as three,
         Client.connect(three.addresses, token=three.token, timeout_s=60) as client,
     ):
-        words = [sys.executable, "-m", "tests.pipeline.kills", "--one", ",".join(three.addresses), three.token, root]
+        words = [sys.executable, "-m", "tests.pipeline.makers", "--one", ",".join(three.addresses), three.token, root]
         for number in range(kills + 1):
             churn(client, [TAG], 200, number, keys=300)
             victim = dice.randrange(3)
