@@ -38,6 +38,11 @@ LOOK: Final = 64
 """Records that are looked at; of one batch there are as many as there were attempts at the same moment."""
 
 
+def base(batch: int) -> int:
+    """The series of a batch's first row. There is room below for the record itself."""
+    return (batch + 1) << ORDINAL_BITS
+
+
 class Record(Struct, frozen=True):
     batch: int
     rows: int

@@ -18,7 +18,7 @@ from hansard.client import AsyncClient
 from .carrier import carry
 from .entrance import Entrance, entered
 from .options import BadOption, Given, Reach
-from .register import BATCHES_MAX, ORDINAL_BITS, ROWS_MAX, Register, check_sink
+from .register import BATCHES_MAX, ROWS_MAX, Register, base, check_sink
 from .rows import Rows, gathered, mapping
 
 BATCH_PROPERTY = "streaming.sql.batchId"
@@ -49,7 +49,7 @@ class Sink:
     def stored(self, iterator: Iterator[pa.RecordBatch], sink_id: str, batch: int) -> Written:
         rows = gathered(iterator, self.which, is_sorted=bool(sink_id))
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_store(self.reach, rows, sink_id, batch, _context().partitionId()))
+            runner.run(store(self.reach, rows, sink_id, batch, _context().partitionId()))
         return Written(len(rows))
 
 
@@ -91,7 +91,7 @@ def _context() -> TaskContext:
     return context
 
 
-async def _store(reach: Reach, rows: Rows, sink_id: str, batch: int, partition: int) -> None:
+async def store(reach: Reach, rows: Rows, sink_id: str, batch: int, partition: int) -> None:
     if not sink_id:
         if len(rows):
             async with await _client(reach) as client, entered(reach) as entrance:
@@ -104,7 +104,7 @@ async def _store(reach: Reach, rows: Rows, sink_id: str, batch: int, partition: 
     async with await _client(reach) as client, entered(reach) as entrance:
         record = await Register(entrance, sink_id, partition).settle(client, batch, len(rows), rows.digest())
         await client.adopt(record.connection)
-        await carry(client, rows, _homes(entrance, rows), (batch + 1) << ORDINAL_BITS)
+        await carry(client, rows, _homes(entrance, rows), base(batch))
 
 
 async def _client(reach: Reach) -> AsyncClient:
