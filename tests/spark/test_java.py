@@ -40,7 +40,8 @@ class Machine:
 
 
 def java_script(version: str, modules: str) -> str:
-    return f"""if [[ $1 == -version ]]; then echo 'openjdk version "{version}" 2025-04-15' >&2; else echo '{modules}@17'; fi"""
+    said = f'openjdk version "{version}" 2025-04-15'
+    return f"if [[ $1 == -version ]]; then echo '{said}' >&2; else echo '{modules}@17'; fi"
 
 
 @pytest.fixture
