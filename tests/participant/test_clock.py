@@ -67,7 +67,7 @@ def test_who_does_not_know_the_time_waits_a_while_for_all_voters() -> None:
 
 
 def slow(clock: ClusterClock, *asked_us: int) -> None:
-    """The leader is asked at these times, always says that it was noon when the first was asked, and takes four seconds."""
+    """The leader is asked at these times, says that it was noon at the beginning, and takes four seconds."""
     for at_us in asked_us:
         clock.told("a", ClockTold(at_us, NOON + at_us + 2 * SECOND, NOON + at_us + 2 * SECOND), "a", at_us + 4 * SECOND)
 

@@ -70,7 +70,7 @@ class ClusterClock:
             self._offset_us = told.cluster_us + rtt_us // 2 - now_us
 
     def _always_slow(self, sender: str, asked_us: int, now_us: int) -> bool:
-        """What waited while one of the two slept comes all at once; whatever is asked after that is answered quickly."""
+        """What waited while one of the two slept comes all at once; what is asked after that is answered quickly."""
         count, heard_us = self._slow.get(sender, (0, asked_us))
         if asked_us < heard_us:
             return False
