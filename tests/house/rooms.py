@@ -174,6 +174,8 @@ BROAD_EXCEPTS: Final[Mapping[tuple[str, str], str]] = {
         "src/hansard/http/app.py",
         "App.__call__",
     ): "the top of a request: whoever asked is told that it failed, and the log says why",
+    ("src/hansard/http/quick.py", "Quick.take"): "the same, where it comes in without a task of its own",
+    ("src/hansard/http/quick.py", "Quick._answer"): "the same, where it is answered",
     (
         "src/hansard/server/shell.py",
         "Shell.turn",

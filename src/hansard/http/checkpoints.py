@@ -19,9 +19,9 @@ from hansard.client.page import Page
 
 from . import forms
 from .access import READ, Guest
-from .changes import time_text
 from .operation import JSON, Call, Operation, answered
 from .problem import Refusal
+from .receipts import time_text
 from .source import NotKept, Query
 
 PAGE = 100

@@ -47,7 +47,7 @@ class Shared:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.made: bytes | None = None
+        self.made: asyncio.Future[bytes] | None = None
 
 
 class Means(NamedTuple):
