@@ -241,6 +241,11 @@ class AsyncClient:
         await self._submits.begin_anew(number, everywhere=True)
         return number
 
+    async def adopt(self, connection: int) -> None:
+        """Go on under a number that another client was given, for batches that several processes number alike: whatever
+        of them is stored under it is not stored again. Nothing may be on its way."""
+        await self._submits.begin_anew(connection, everywhere=True)
+
     # Submitting.
 
     @property
