@@ -7,11 +7,13 @@ from .pipeline_archive import archive
 from .pipeline_checkpoint import checkpoint
 from .pipeline_report import report
 from .pipeline_restore import restore
+from .pipeline_verify import verify
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Archive, condense, count and restore the log, on Apache Spark."
+    no_args_is_help=True, rich_markup_mode=None, help="Archive, check, condense, count and restore the log, on Spark."
 )
 app.command()(archive)
 app.command()(checkpoint)
 app.command()(report)
+app.command()(verify)
 app.command()(restore)
