@@ -11,7 +11,7 @@ WHOLE := tests/cli tests/demo tests/soak tests/testing
 SPARK := $(wildcard tests/spark tests/pipeline)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench sim exhaustive crashes soak kills makers circle fuzz clean distclean
+.PHONY: help demo test check format bench sim exhaustive crashes soak spark kills makers circle fuzz clean distclean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -72,6 +72,10 @@ soak: ## SECONDS=600 of producers and followers against a cluster whose particip
 makers: ## kill makers of checkpoints KILLS=20 times, each at some step of its work, and look whether what is there is exact
 	@tools/setup dev
 	@$(BIN)/python -m tests.pipeline.makers --kills $(or $(KILLS),20)
+
+spark: ## the long tests of the Spark data source: 2 million changes, LIVES=30 restarts, several workers
+	@tools/setup dev
+	@$(BIN)/python -m tests.spark.long --lives $(or $(LIVES),30) $(ARGS)
 
 kills: ## kill jobs of the pipeline KILLS=20 times while they work, and look whether their results are exact
 	@tools/setup dev
