@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 from hansard.checkpoint import Start, Subject, encoded
 from hansard.cli.main import app
 from hansard.client import Client
+from hansard.demo.pipeline import told
 from hansard.testing import Cluster, cluster
 
 
@@ -49,6 +50,16 @@ def test_checkpoints_and_a_report_are_made_and_told(spark: SparkSession, one: Cl
         assert "tenant:x" in html.read_text()
         shown = run(one, "report")
         assert shown.exit_code == 0 and "tenant:x" in shown.stdout and "3 changes" in shown.stdout
+
+
+def test_the_last_scene_of_the_demo_shows_all_of_it(spark: SparkSession, one: Cluster, tmp_path: Path) -> None:
+    with Client.connect(one.addresses) as client:
+        for tag in ("tenant:acme", "tenant:umbrella"):
+            client.submit_many([f"{tag}/{number % 10}" for number in range(50)], ["x"] * 50, [[tag]] * 50)
+    said: list[str] = []
+    page = told(said.append, spark, one.addresses, tmp_path)
+    assert [line.split()[0] for line in said] == ["archive", "checkpoint", "checkpoint", "Who", "report"]
+    assert "10 keys of tenant:acme" in said[1] and "tenant:umbrella" in page.read_text()
 
 
 @pytest.mark.parametrize(

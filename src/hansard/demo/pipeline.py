@@ -29,7 +29,7 @@ def shown(say: Callable[[str], None], addresses: Sequence[str], directory: Path)
         say(f"   ({MISSING})")
         return None
     try:
-        return _shown(say, spark, addresses, directory)
+        return told(say, spark, addresses, directory)
     finally:
         spark.stop()
 
@@ -40,7 +40,7 @@ def _session() -> "SparkSession":
     return session("local[2]", name="demo")
 
 
-def _shown(say: Callable[[str], None], spark: "SparkSession", addresses: Sequence[str], directory: Path) -> Path:
+def told(say: Callable[[str], None], spark: "SparkSession", addresses: Sequence[str], directory: Path) -> Path:
     from hansard.pipeline.archive import Archiver  # noqa: PLC0415
     from hansard.pipeline.checkpoint import Checkpointer  # noqa: PLC0415
     from hansard.pipeline.report import Reporter  # noqa: PLC0415
