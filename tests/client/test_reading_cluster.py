@@ -201,7 +201,7 @@ def test_a_name_that_is_followed_keeps_its_hold_though_nothing_comes_to_be_commi
             waiting = asyncio.create_task(anext(follow))
 
             async def is_renewed() -> bool:
-                return (await held(client))["quiet"]["expires_us"] > first["expires_us"] + 3_000_000
+                return bool((await held(client))["quiet"]["expires_us"] > first["expires_us"] + 3_000_000)
 
             await company.until(is_renewed, "a hold is over while somebody follows")
             renewed = (await held(client))["quiet"]

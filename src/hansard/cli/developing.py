@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+import shutil
 import sys
 import tempfile
 import time
@@ -102,7 +103,9 @@ def _welcome(cluster: LocalCluster, *, kept: bool) -> Iterator[str]:
     addresses = ",".join(cluster.addresses)
     usual = cluster.addresses[0].endswith(f":{PORT}")
     yield "Try in another shell" + (":" if usual else f", after  export HANSARD_ADDRESSES={shlex.quote(addresses)} :")
-    yield '  hansard submit user:17 \'{"plan": "pro"}\' --tag tenant:acme'
-    yield "  hansard tail --tag tenant:acme"
-    yield "  hansard status --watch"
+    # Whoever has called it by its path is not helped by a name that the shell does not know.
+    command = "hansard" if shutil.which("hansard") else sys.argv[0]
+    yield f'  {command} submit user:17 \'{{"plan": "pro"}}\' --tag tenant:acme'
+    yield f"  {command} tail --tag tenant:acme"
+    yield f"  {command} status --watch"
     yield "Ctrl-C stops them."
