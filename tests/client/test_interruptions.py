@@ -8,9 +8,10 @@ import pytest
 
 from hansard.batch import LimitExceeded
 from hansard.client import Change, ClientClosed, ClientError, InvalidSubmission, OutcomeUnknown, Producer, Receipt
-from hansard.client.blocking import BlockingProducer, BlockingReading, Loop
+from hansard.client.blocking import BlockingProducer, BlockingReading
 from hansard.client.following import Reading
 from hansard.client.library import Library, Wish
+from hansard.client.loop import Loop
 from tests.client.fake import run
 
 Result = TypeVar("Result")

@@ -24,6 +24,7 @@ def _room(why: str, *imports: str) -> Room:
 ROOMS: Final[Mapping[str, Room]] = {
     "batch": _room("the format stands on its own, so that anything can read it"),
     "bookmark": _room("a place in a log means the same to whoever reads it, anywhere"),
+    "checkpoint": _room("what records say is known wherever they are read, and depends on nothing else"),
     "storage": _room("it stores batches and knows nothing of who asked for it", "batch"),
     "application": _room("a state machine knows changes, and not where they are kept or who else has them", "batch"),
     "embedded": _room(
@@ -39,20 +40,23 @@ ROOMS: Final[Mapping[str, Room]] = {
     ),
     "server": _room(
         "the shell drives the participant and speaks its vocabulary",
-        *("participant", "batch", "bookmark", "storage", "wire", "consensus", "distributor", "phaser", "http"),
+        *("participant", "batch", "bookmark", "checkpoint", "storage", "wire", "consensus", "distributor", "phaser"),
+        "http",
     ),
     "http": _room(
         "it translates: cores decide, and what it has of the server is handed in",
-        *("batch", "bookmark", "client", "distributor", "participant", "phaser", "wire"),
+        *("batch", "bookmark", "checkpoint", "client", "distributor", "participant", "phaser", "wire"),
     ),
-    "client": _room("a client is installed without a server", "batch", "bookmark", "wire"),
+    "client": _room("a client is installed without a server", "batch", "bookmark", "checkpoint", "wire"),
     "testing": _room(
         "a real cluster, reached as any user reaches it, and founded with settings of its own",
         *("server", "client", "participant", "phaser", "storage", "wire", "consensus", "distributor"),
     ),
-    "pipeline": _room("the jobs read and write as any client does", "client", "batch"),
+    "pipeline": _room("the jobs read and write as any client does", "client", "batch", "bookmark", "checkpoint"),
     "console": _room("the page speaks to a server over HTTP only"),
-    "pyspark_hansard": _room("the Spark data source reads as any client does", "client", "batch"),
+    "pyspark_hansard": _room(
+        "the Spark data source reads and submits as any client does", "client", "batch", "bookmark", "wire"
+    ),
     "__init__": _room("what a user finds under `hansard.`", "application", "batch", "storage", "embedded", "client"),
     "__main__": _room("`python -m hansard` is the command", "cli"),
     "cli": Room(None, "commands reach every room"),
@@ -107,7 +111,8 @@ BANS: Final = (
         tuple(
             f"src/hansard/{core}"
             for core in (
-                *("application", "batch", "bookmark", "wire", "consensus", "distributor", "phaser", "participant"),
+                *("application", "batch", "bookmark", "checkpoint", "wire"),
+                *("consensus", "distributor", "phaser", "participant"),
             )
         ),
         IMPURE,
@@ -167,10 +172,13 @@ BROAD_EXCEPTS: Final[Mapping[tuple[str, str], str]] = {
         "src/hansard/http/app.py",
         "App.__call__",
     ): "the top of a request: whoever asked is told that it failed, and the log says why",
+    ("src/hansard/http/quick.py", "Quick.take"): "the same, where it comes in without a task of its own",
+    ("src/hansard/http/quick.py", "Quick._answer"): "the same, where it is answered",
     (
         "src/hansard/server/shell.py",
         "Shell.turn",
     ): "the top of the task: a turn not done to its end is the last",
+    ("src/pyspark_hansard/feed.py", "Feed._run"): "the top of a thread: what ended it is raised by whoever reads",
 }
 """Functions that catch everything, as (path, qualified name), and why: the top of a task, and little else."""
 

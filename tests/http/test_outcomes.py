@@ -5,15 +5,17 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from hansard.batch import bucket_of, key_hash
 from hansard.http.access import EVERYBODY
-from hansard.http.changes import receipts_of
 from hansard.http.content import Rows
 from hansard.http.forms import Receipt, Receipts
 from hansard.http.problem import KINDS, Refusal
-from hansard.http.submitting import Fate, Stream, Submitter
+from hansard.http.receipts import told as answer_to
+from hansard.http.submitting import Part, Stream, Submitter, cut
+from hansard.http.workroom import Workroom
 from hansard.participant.effect import Answer
 from hansard.phaser import outcome as phaser
 
@@ -33,7 +35,9 @@ REFUSALS: list[tuple[Any, str]] = [
 
 def told(*outcomes: Any, single: bool = False) -> Receipt | Receipts:
     rows = Rows([b"k"] * len(outcomes), [b"v"] * len(outcomes), [[]] * len(outcomes), single)
-    return receipts_of(rows, [Fate(outcome, 0, 0) for outcome in outcomes], EVERYBODY)
+    parts = [Part(outcome, 0, (place,)) for place, outcome in enumerate(outcomes)]
+    answer = answer_to(rows, parts, EVERYBODY)
+    return msgspec.json.decode(answer, type=Receipt) if single else msgspec.json.decode(answer, type=Receipts)
 
 
 def refusal(*outcomes: Any, single: bool = False) -> Refusal:
@@ -86,9 +90,11 @@ def of_two_buckets(first: Any, second: Any, stream: Stream | None) -> Refusal:
 
     core = SimpleNamespace(distributor=SimpleNamespace(buckets=[SimpleNamespace(level=2)] * 2))
     house: Any = SimpleNamespace(core=core, is_ready=True, is_holding=lambda: False, submit=submit)
-    fates = asyncio.run(Submitter(house, time.perf_counter).submit(rows, WAIT_S, stream))
+    submitter = Submitter(house, Workroom(), time.perf_counter)
+    pieces = cut(rows, submitter.buckets, stream)
+    parts = asyncio.run(submitter.submit(rows, pieces, time.perf_counter() + WAIT_S, stream))
     with pytest.raises(Refusal) as refused:
-        receipts_of(rows, fates, EVERYBODY)
+        answer_to(rows, parts, EVERYBODY)
     return refused.value
 
 

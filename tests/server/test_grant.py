@@ -59,6 +59,19 @@ def test_who_has_prefixes_says_which_tags_it_wants() -> None:
     assert ACME.limit([b"acme"], every=False) is None
 
 
+def test_records_of_checkpoints_are_read_by_those_who_may_read_what_they_are_about_and_written_by_none() -> None:
+    greedy = Grant("greedy", Entitlement((Scope.SUBMIT, Scope.READ), (b"hansard:checkpoint",), (b"hansard:", b"acme:")))
+    own, foreign = b"hansard:checkpoint/tag/acme:eu", b"hansard:checkpoint/tag/tenant:other"
+    for grant in (ACME, greedy):
+        assert grant.limit([own], every=False) == Limited((own,), every=False)
+        for forbidden in (foreign, b"hansard:checkpoint", b"hansard:checkpoint/log", b"hansard:else"):
+            assert grant.limit([forbidden], every=False) is None
+            assert grant.limit([own, forbidden], every=False) is None
+        for tags in (["hansard:checkpoint", own.decode()], [own.decode()], ["acme:eu", own.decode()]):
+            assert not grant.may_submit(build(["k"], ["v"], tags=[tags])) and not grant.owns(own)
+    assert EVERYTHING.may_submit(build(["k"], ["v"], tags=[[own.decode()]]))
+
+
 def test_a_limited_read_stays_the_same_when_it_is_limited_again() -> None:
     """It is judged when it comes and when it is answered."""
     for tags, every in (((), False), ((b"a",), False), ((b"a", b"x"), True), ((b"a", b"b"), True)):

@@ -7,7 +7,7 @@ thousand. The format is written down, byte by byte, in docs/reference/batch-form
 This room imports nothing of ours, does no IO and reads no clock.
 """
 
-from .arrow import SCHEMA, from_arrow, to_arrow
+from .arrow import SCHEMA, from_arrow, logged_from_arrow, to_arrow
 from .batch import Batch, Int64s, Mask, reopen, trust
 from .builder import Builder, Text, build, change_bytes, tag_name
 from .change import Change
@@ -54,6 +54,7 @@ __all__ = [
     "hollow",
     "key_hash",
     "key_mask",
+    "logged_from_arrow",
     "merge",
     "reopen",
     "select",

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from .batch import Batch, Int32s, Int64s, Mask
 from .builder import check_count, submission, tag_name
-from .columns import Blobs, Columns, Tags, check_longest, running_ends
+from .columns import Blobs, Columns, Tags, check_longest, pack, running_ends
 from .errors import BadInput, LimitExceeded
 from .header import Flag
 from .keyhash import key_hashes
-from .limits import BATCH_BYTES_MAX, KEY_BYTES_MAX, TAGS_PER_CHANGE_MAX, VALUE_BYTES_MAX
+from .limits import BATCH_BYTES_MAX, KEY_BYTES_MAX, SPAN_MAX, TAGS_PER_CHANGE_MAX, VALUE_BYTES_MAX
 from .numbering import NO_SERIES
 
 _INT64 = pa.int64()
@@ -110,6 +110,39 @@ def from_arrow(
         timestamps=_timestamps(_column(table, "timestamp")) if "timestamp" in names else None,
     )
     return submission(columns, connection, first_series, previous_series)
+
+
+def logged_from_arrow(table: pa.RecordBatch | pa.Table) -> Batch:
+    """Changes as a log had them, with offset, time, connection and series: for who brings them to another cluster. The
+    columns are those of `to_arrow`; offsets rise, and may have gaps."""
+    check_count(table.num_rows)
+    keys = _cast(_column(table, "key"), "key", _BINARY, _is_text)
+    offsets, connections, series = (_integers(table, name) for name in ("offset", "connection", "series"))
+    if offsets[0] < 0 or (offsets[1:] <= offsets[:-1]).any():
+        raise BadInput("offset", "does not rise")
+    distances = offsets - offsets[0]
+    if distances[-1] >= SPAN_MAX:
+        raise LimitExceeded("offsets that a batch covers", SPAN_MAX, int(distances[-1]) + 1)
+    is_numbered = bool(connections.any())  # nobody's changes have no numbers
+    columns = Columns(
+        keys=_blobs(keys, "key", KEY_BYTES_MAX),
+        hashes=key_hashes(keys.to_pylist()),
+        values=_blobs(_cast(_column(table, "value"), "value", _BINARY, _is_text), "value", VALUE_BYTES_MAX),
+        tags=_tags(_column(table, "tags")),
+        timestamps=_timestamps(_column(table, "timestamp")),
+        connections=connections if is_numbered else None,
+        series=series if is_numbered else None,
+    )
+    batch = submission(columns, 0, 0, NO_SERIES)
+    header = batch.header._replace(base_offset=int(offsets[0]), span=int(distances[-1]) + 1)
+    return pack(header, columns._replace(offsets=distances.astype(np.int32)))
+
+
+def _integers(table: pa.RecordBatch | pa.Table, name: str) -> Int64s:
+    column = _cast(_column(table, name), name, _INT64, pa.types.is_integer)
+    if column.null_count:
+        raise BadInput(name, "is missing for some changes")
+    return np.ascontiguousarray(column.to_numpy())
 
 
 _COLUMN_BYTES_MAX: Final = 1 << 30

@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
+    MofNCompleteColumn,
     Progress,
     ProgressColumn,
     SpinnerColumn,
@@ -43,3 +44,9 @@ def count_bar(console: Console, unit: str) -> Progress:
     """For so many of a known number."""
     columns = (BarColumn(), TextColumn(f"{{task.completed:,}} {unit}"), RateColumn())
     return Progress(TextColumn("{task.description}"), *columns, console=console, disable=not console.is_terminal)
+
+
+def task_bar(console: Console) -> Progress:
+    """For tasks of Spark, of which more may come."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    return Progress(*columns, console=console, transient=True)

@@ -1,15 +1,12 @@
 """What `hansard dump` and `hansard load` do: a whole log out of one cluster, and into another, as it is."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from hansard.batch import Batch, covering
-from hansard.client.errors import ClientError
-from hansard.client.operator import NobodyAnswers, Operator
+from hansard.client.importing import PATIENCE_S, SPARE_CONNECTIONS, Inward, insist
+from hansard.client.operator import Operator
 from hansard.wire import request as wire
-from hansard.wire import submission
 
 from .chest import ChestReader, ChestWriter, Entry
 from .failure import fail
@@ -19,15 +16,7 @@ from .reach import Reach
 
 PAGE_BYTES: Final = 4 << 20
 PAGE_CHANGES: Final = 100_000
-WAIT_US: Final = 5_000_000
-PATIENCE_S: Final = 60.0
 RETRY_S: Final = 0.1
-SPARE_CONNECTIONS: Final = 100_000
-"""Numbers that may have been given out in the old cluster and were not used yet: they are not given out again."""
-
-
-class Failed(ClientError):
-    """What cannot be had, or cannot be brought."""
 
 
 def dump(where: Reach, path: Path, *, as_json: bool) -> None:
@@ -101,7 +90,7 @@ class Outward:
             answer = await self._operator.exchange_at(address, read)
             return answer, answer.address if isinstance(answer, wire.Elsewhere) else address
 
-        return await _insist(self._operator, address, attempt, (wire.Page, wire.Gone), f"bucket {bucket} is not read")
+        return await insist(self._operator, address, attempt, (wire.Page, wire.Gone), f"bucket {bucket} is not read")
 
 
 def load(where: Reach, path: Path, *, as_json: bool) -> None:
@@ -146,64 +135,3 @@ async def _founded(operator: Operator) -> Any:
             raise fail("the cluster has no buckets yet: start as many participants as its founding waits for")
         await asyncio.sleep(RETRY_S)
     return table
-
-
-class Inward:
-    def __init__(self, operator: Operator, addresses: list[str | None]) -> None:
-        self._operator = operator
-        self._addresses = addresses
-        """Of each bucket where its leader was last."""
-        self._ends: dict[int, tuple[int, int]] = {}
-        """Of each bucket where it ends, and the last time in it."""
-
-    async def bring(self, bucket: int, batch: Batch, follows: int) -> None:
-        buckets = len(self._addresses)
-
-        def request(id: int) -> wire.Import:
-            return wire.Import(id, bucket, batch, WAIT_US, buckets, follows)
-
-        async def attempt(address: str) -> tuple[Any, str]:
-            answer = await self._operator.exchange_at(address, request)
-            if isinstance(answer, submission.Invalid | submission.Gap):
-                raise Failed(f"bucket {bucket} does not take what is loaded: {_why(answer)}")
-            return answer, getattr(answer, "address", None) or address
-
-        address = self._addresses[bucket] or self._operator.addresses[0]
-        stored = (submission.Stored, submission.StoredInPart, submission.Repeated)
-        _, address = await _insist(self._operator, address, attempt, stored, f"bucket {bucket} does not take it")
-        self._addresses[bucket] = address
-        self._ends[bucket] = (batch.closed().header.end_offset, batch.header.last_timestamp)
-
-    async def cover(self, bucket: int, end: int) -> None:
-        """Offsets at the end that are nobody's: bookmarks may be after them."""
-        last, timestamp = self._ends.get(bucket, (0, 0))
-        if last < end:
-            await self.bring(bucket, covering(last, end, 0, timestamp), last)
-
-
-def _why(answer: submission.Invalid | submission.Gap) -> str:
-    if isinstance(answer, submission.Gap):
-        return f"it has only come to offset {answer.expected}; load it again from the beginning"
-    return answer.reason
-
-
-async def _insist(
-    operator: Operator, address: str, attempt: Callable[[str], Any], wanted: tuple[type, ...], otherwise: str
-) -> tuple[Any, str]:
-    """Until there is an answer of a wanted kind, wherever; and where that was."""
-    deadline_s = asyncio.get_running_loop().time() + PATIENCE_S
-    problem = ""
-    while asyncio.get_running_loop().time() < deadline_s:
-        try:
-            answer, address = await attempt(address)
-            if isinstance(answer, wanted):
-                return answer, address
-            if isinstance(answer, wire.Refused):
-                raise Failed(f"{otherwise}: {answer.reason}")
-            problem = type(answer).__name__
-        except NobodyAnswers as error:
-            problem = str(error)
-            operator.addresses = [*operator.addresses[1:], operator.addresses[0]]
-            address = operator.addresses[0]
-        await asyncio.sleep(RETRY_S)
-    raise Failed(f"{otherwise} within {PATIENCE_S:g} s: {problem}")

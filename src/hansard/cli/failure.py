@@ -33,8 +33,8 @@ def known_errors() -> tuple[type[Exception], ...]:
         from hansard.storage.errors import StorageError  # noqa: PLC0415
 
         found.append(StorageError)
-    if "hansard.embedded" in sys.modules:
-        from hansard.embedded import LogError  # noqa: PLC0415
+    if "hansard.bookmark" in sys.modules:
+        from hansard.bookmark import LogError  # noqa: PLC0415
 
         found.append(LogError)
     if "hansard.consensus.errors" in sys.modules:
@@ -45,6 +45,10 @@ def known_errors() -> tuple[type[Exception], ...]:
         from hansard.client.errors import ClientError  # noqa: PLC0415
 
         found.append(ClientError)
+    if "hansard.pipeline.manifest" in sys.modules:
+        from hansard.pipeline.manifest import ArchiveError  # noqa: PLC0415
+
+        found.append(ArchiveError)
     if "hansard.server.errors" in sys.modules:
         from hansard.server.errors import ServerError  # noqa: PLC0415
 

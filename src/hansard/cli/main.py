@@ -8,7 +8,7 @@ import typer
 
 from hansard import __version__
 
-from . import certs, changes, holds, log, looking, orders, tokens
+from . import certs, changes, holds, log, looking, orders, pipeline, tokens
 from .bench import bench
 from .dev import dev
 from .doctor import doctor
@@ -27,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 RUNNING, CHANGES, LOOKING, OPERATING = "Running", "Changes", "Looking", "Operating"
-ALONE = "Without a cluster"
+PIPELINE, ALONE = "On Spark", "Without a cluster"
 
 app.command(rich_help_panel=RUNNING)(dev)
 app.command(rich_help_panel=RUNNING)(start)
@@ -53,6 +53,7 @@ app.add_typer(holds.app, name="holds", rich_help_panel=OPERATING)
 app.command(rich_help_panel=OPERATING)(dump)
 app.command(rich_help_panel=OPERATING)(load)
 app.add_typer(tokens.app, name="tokens", rich_help_panel=OPERATING)
+app.add_typer(pipeline.app, name="pipeline", rich_help_panel=PIPELINE)
 app.add_typer(log.app, name="log", rich_help_panel=ALONE)
 app.command(hidden=True)(skeleton)
 

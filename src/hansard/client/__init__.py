@@ -2,6 +2,7 @@
 
     client.py          AsyncClient: what a program calls; connecting; keeping up with the table
     blocking.py        Client: the same, for programs without a loop
+    loop.py            a loop in a thread, for those
     atlas.py           which buckets there are and who has them, as far as it is known; no IO
 
 Submitting:
@@ -25,11 +26,19 @@ Reading:
 
     library.py         pages, bookmarks, names that hold a place
     following.py       reading to the end, and for ever
+    checkpoints.py     which checkpoints there are, by their records in the log
+    bootstrap.py       starting from one, and following from there
+    state.py           a checkpoint's files, merged
     cursor.py          all buckets merged into one sequence
     shelf.py           one bucket's part of that; splits; no IO
     reading.py         a page of one bucket, from whichever member has it
     tide.py            waiting for more
     page.py            what a reader is given
+
+For operators:
+
+    operator.py        questions and orders, asked of any participant
+    importing.py       bringing a log to a cluster that was founded to take it
 
 Underneath:
 
@@ -43,8 +52,11 @@ It imports nothing of a server's.
 """
 
 from .blocking import Client
+from .bootstrap import Bootstrap
+from .checkpoints import Checkpoint
 from .client import AsyncClient
 from .errors import (
+    BadCheckpoint,
     BucketsChanged,
     ClientClosed,
     ClientError,
@@ -74,8 +86,11 @@ from .settings import Settings
 
 __all__ = [
     "AsyncClient",
+    "BadCheckpoint",
+    "Bootstrap",
     "BucketsChanged",
     "Change",
+    "Checkpoint",
     "Client",
     "ClientClosed",
     "ClientError",

@@ -8,8 +8,7 @@ may be stored.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Sequence
-from concurrent.futures import CancelledError, Future
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime
 from ssl import SSLContext
@@ -19,12 +18,15 @@ from typing import Any, Final, Generic, Self, TypeVar
 from hansard.batch import Batch, Text
 from hansard.bookmark import Bookmark
 
+from .bootstrap import Bootstrap
 from .change import Checked, Value, checked
+from .checkpoints import Checkpoint
 from .client import AsyncClient
 from .cursor import PAGE_BYTES
-from .errors import ClientClosed, ClientError
+from .errors import ClientError
 from .following import HOLD_S, Follow, Reading
 from .library import Place
+from .loop import Loop
 from .page import Change, Page
 from .producer import LINGER_S, WINDOW, Producer
 from .reading import Match, Order
@@ -36,69 +38,6 @@ Iterated = TypeVar("Iterated", bound=Reading)
 
 LOT: Final = 100
 """Changes of a producer that are handed over together."""
-
-
-class Loop:
-    """A thread with an event loop, for as long as the client is open."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="hansard-client", daemon=True)
-        self._thread.start()
-        self._lock = threading.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._is_closed = False
-
-    def run(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        """Until it is done, in the other thread."""
-        with self._lock:
-            if self._is_closed:
-                raise ClientClosed
-            future: Future[Result] = asyncio.run_coroutine_threadsafe(work(), self._loop)
-        try:
-            return future.result()
-        except CancelledError:
-            raise ClientClosed from None
-        finally:
-            if not future.done():  # interrupted here, by a signal's handler, while the work goes on over there
-                future.cancel()
-
-    def later(self, delay_s: float, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """In the other thread, and nobody waits for it."""
-
-        def begin() -> None:
-            if self._is_closed:
-                return
-            task = self._loop.create_task(work())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-        with self._lock:
-            if self._is_closed:
-                raise ClientClosed
-            self._loop.call_soon_threadsafe(self._loop.call_later, delay_s, begin)
-
-    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        with self._lock:
-            if self._is_closed:
-                return
-            self._is_closed = True
-        try:
-            asyncio.run_coroutine_threadsafe(self._end(last), self._loop).result()
-        finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
-
-    @staticmethod
-    async def _end(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Whoever still waits in another thread is told."""
-        await last()
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
-            task.cancel()
-        if others:
-            await asyncio.wait(others)
 
 
 class BlockingReading(Generic[Iterated]):
@@ -131,6 +70,19 @@ class BlockingFollow(BlockingReading[Follow]):
 
     def commit(self) -> Bookmark:
         return self._loop.run(self._reading.commit)
+
+
+class BlockingBootstrap(BlockingReading[Bootstrap]):
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        return self._reading.checkpoint
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._reading.is_loaded
+
+    def state(self) -> list[Change]:
+        return self._loop.run(self._reading.state)
 
 
 class BlockingProducer:
@@ -370,6 +322,12 @@ class Client:
             since=since, tags=tags, match=match, key=key, buckets=buckets, name=name, hold_s=hold_s
         )
         return BlockingFollow(self._loop, follow)
+
+    def bootstrap(self, *, tags: Collection[str] = (), match: Match = "any", location: str = "") -> BlockingBootstrap:
+        return BlockingBootstrap(self._loop, self._client.bootstrap(tags=tags, match=match, location=location))
+
+    def checkpoints(self, *, tags: Collection[str] = (), match: Match = "any", limit: int = 10) -> list[Checkpoint]:
+        return self._loop.run(lambda: self._client.checkpoints(tags=tags, match=match, limit=limit))
 
     def bookmark(self, at: datetime | None = None, *, tags: Collection[str] = (), match: Match = "any") -> Bookmark:
         return self._loop.run(lambda: self._client.bookmark(at, tags=tags, match=match))

@@ -13,10 +13,13 @@ from msgspec.structs import replace
 
 from hansard.batch import Batch, Text
 from hansard.bookmark import Bookmark
+from hansard.checkpoint import Subject
 from hansard.wire.request import Table, Tabled
 
 from .atlas import Atlas
+from .bootstrap import Bootstrap
 from .change import Value, checked, encoded, key_bytes
+from .checkpoints import Checkpoint, checkpoint_of
 from .correspondence import GRACE_S, Correspondence
 from .cursor import PAGE_BYTES
 from .errors import InvalidSubmission, NotReachable, NotReadable, ReadError, Refused
@@ -354,6 +357,22 @@ class AsyncClient:
         """All changes from a place on, and those that come, without end: `async for`. Without a place it begins where
         the log begins, or, with a `name`, where that was last committed."""
         return Follow(self._reads, Wish(since, None, tags, match, key, buckets), self._settings.timeout_s, name, hold_s)
+
+    def bootstrap(self, *, tags: Collection[str] = (), match: Match = "any", location: str = "") -> Bootstrap:
+        """The state of everything that carries these tags, from the newest checkpoint, and then all changes from there
+        on, without end: `async for`. `location` says where the checkpoint's files are, if this machine sees them
+        elsewhere than who made it."""
+        subject = Subject.of(tags, match)
+        wish = Wish(None, None, subject.tags, subject.match)
+        return Bootstrap(self._reads, subject, wish, self._settings.timeout_s, location)
+
+    async def checkpoints(
+        self, *, tags: Collection[str] = (), match: Match = "any", limit: int = 10
+    ) -> list[Checkpoint]:
+        """Those that there are of exactly these tags, the newest first."""
+        subject = Subject.of(tags, match)
+        found = [checkpoint_of(subject, end) for end in (await self._reads.docket(subject, limit)).ends]
+        return [checkpoint for checkpoint in reversed(found) if checkpoint is not None][:limit]
 
     async def bookmark(
         self, at: datetime | None = None, *, tags: Collection[str] = (), match: Match = "any"

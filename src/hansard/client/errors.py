@@ -17,7 +17,9 @@
     ├── PartlyStored            of many, some are and some are not, or are unknown: `outcomes` says it of each
     └── ReadError               nothing was submitted
         ├── NotReadable         no participant that has the bucket could be reached in time
-        ├── Gone                what is asked for is not retained any more: `start` is where the log begins by now
+        ├── Gone                what is asked for is not retained any more: `start` is where the log begins by now, and
+        │                       `checkpoint` the newest one, if there is one
+        ├── BadCheckpoint       the files of a checkpoint cannot be had, or are not what its record says
         └── Refused             the cluster says that it cannot be, and why
 
     WrongType (a BadInput and a TypeError)   something that is no key, value or list of tags
@@ -30,6 +32,7 @@ from collections.abc import Mapping, Sequence
 from hansard.batch.errors import BadInput
 from hansard.bookmark import Bookmark
 
+from .checkpoints import Checkpoint
 from .receipts import Receipt
 
 
@@ -206,6 +209,8 @@ class Gone(ReadError):
         """The offsets that are not retained, by bucket."""
         self.start = start
         """The beginning of what is."""
+        self.checkpoint: Checkpoint | None = None
+        """The newest of what was asked for, if there is one from which on everything is retained."""
 
     @property
     def retained(self) -> Mapping[int, int]:
@@ -214,9 +219,23 @@ class Gone(ReadError):
 
     def __str__(self) -> str:
         bucket, offset = min(self.asked.items())
+        found = self.checkpoint
+        remedy = "make a checkpoint, or" if found is None else f"start from {found} (`bootstrap`), or"
         return (
-            f"bucket {bucket} is retained from offset {self.retained.get(bucket, 0)} on, and not from {offset}; start "
-            "from a checkpoint, or read on from the beginning of what there is (`start`)"
+            f"bucket {bucket} is retained from offset {self.retained.get(bucket, 0)} on, and not from {offset}; "
+            f"{remedy} read on from the beginning of what there is (`start`)"
+        )
+
+
+class BadCheckpoint(ReadError):
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(where, why)
+        self.where, self.why = where, why
+
+    def __str__(self) -> str:
+        return (
+            f"the checkpoint at {self.where} cannot be read: {self.why}; look whether this machine reaches its files "
+            "(`location` says where they are from here), or make another one"
         )
 
 

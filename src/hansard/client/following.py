@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from hansard.bookmark import Bookmark
 
 from .cursor import Cursor
-from .errors import NotReadable
+from .errors import Gone, NotReadable
 from .page import Change
 
 if TYPE_CHECKING:
@@ -45,9 +45,13 @@ class Reading:
 
     async def fill(self) -> bool:
         """Until the next one is ready; False when there is none."""
-        while not self._ready:
-            if not await self._more():
-                return False
+        try:
+            while not self._ready:
+                if not await self._more():
+                    return False
+        except Gone as gone:
+            await self._library.point(gone, self._wish)
+            raise
         return True
 
     async def __aenter__(self) -> Self:

@@ -2,16 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from hansard.batch import Text, key_hash
 from hansard.bookmark import Bookmark, TableBehind
+from hansard.checkpoint import BadSubject, Docket, Subject
 
 from .atlas import Atlas
+from .checkpoints import docket_of, newest_of
 from .correspondence import Correspondence
 from .cursor import PAGE_BYTES, Cursor
-from .errors import ClientClosed
+from .errors import ClientClosed, Gone, ReadError
 from .page import Page, timestamp_of
 from .reading import Filter, Match, Order, Reader, filter_of
 from .tide import Tide
@@ -22,6 +25,7 @@ Place = Bookmark | datetime | str
 TIME_US_MAX: Final = 1 << 62
 CHUNK_MIN: Final = 16
 BEHIND_S: Final = 0.05
+RECORDS_PAGE: Final = 100
 
 
 class Wish(NamedTuple):
@@ -91,6 +95,13 @@ class Library:
     async def page(self, wish: Wish, limit: int, block_s: float, bytes_max: int = PAGE_BYTES) -> Page:
         if limit < 1 or bytes_max < 1:
             raise ValueError(f"limit is {limit}, bytes_max {bytes_max}; a page has one change at least")
+        try:
+            return await self._page(wish, limit, block_s, bytes_max)
+        except Gone as gone:
+            await self.point(gone, wish)
+            raise
+
+    async def _page(self, wish: Wish, limit: int, block_s: float, bytes_max: int) -> Page:
         buckets = len(self._atlas.buckets) if wish.key is None else 1
         cursor = await self.cursor(wish, to_end=False, chunk=max(CHUNK_MIN, limit // buckets + 1))
         changes = await cursor.take(limit, bytes_max)
@@ -141,6 +152,10 @@ class Library:
         except TableBehind:
             return bookmark  # whoever was asked knows of more than the table says
 
+    def beginning(self) -> Bookmark:
+        """Of the log, whether or not it is retained."""
+        return self._everywhere(0)
+
     def _everywhere(self, offset: int) -> Bookmark:
         return Bookmark(self._atlas.log_id, dict.fromkeys(self._atlas.buckets, offset))
 
@@ -175,6 +190,24 @@ class Library:
         """After everything that was acknowledged before."""
         wanted = wanted._replace(since_us=TIME_US_MAX)
         return await self._reader.since(self._atlas.log_id, wanted, self._timeout_s, linear=True)
+
+    async def docket(self, subject: Subject, ends: int = 1) -> Docket:
+        """What is known of the checkpoints of a subject, with the last ones that count."""
+
+        async def before(until: Bookmark | None) -> Page:
+            wish = Wish(until=until, tags=(subject.name,), key=subject.key, order="desc")
+            return await self._page(wish, RECORDS_PAGE, 0.0, PAGE_BYTES)
+
+        return await docket_of(before, ends)
+
+    async def point(self, gone: Gone, wish: Wish) -> None:
+        """Whoever has come too late is told of the newest checkpoint from which it can go on."""
+        if gone.checkpoint is None:
+            with suppress(ReadError, BadSubject):
+                subject = Subject.of(wish.tags, wish.match)
+                newest = newest_of(subject, await self.docket(subject))
+                if newest is not None and newest.is_followed_from(gone.start):
+                    gone.checkpoint = newest
 
     async def placed(self, cursor: Cursor) -> Bookmark:
         """Where a cursor that has read nothing begins, as offsets that are retained."""

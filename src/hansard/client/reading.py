@@ -57,6 +57,7 @@ class Span(NamedTuple):
     changes_max: int = 1_000
     wait_s: float = 0.0
     linear: bool = False
+    bytes_max: int = 1 << 20
 
 
 async def at_once(work: Sequence[Coroutine[Any, Any, None]]) -> None:
@@ -165,6 +166,7 @@ def _request(bucket: int, span: Span, wanted: Filter) -> Callable[[int], wire.Re
         bucket,
         span.offset,
         int(span.wait_s * 1_000_000),
+        bytes_max=span.bytes_max,
         changes_max=span.changes_max,
         tags=wanted.tags,
         every=wanted.every,

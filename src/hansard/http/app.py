@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Mapping, MutableMapping
 from importlib.metadata import version
-from random import random
 from time import perf_counter
 from typing import Any, Final, Literal
 
@@ -19,6 +18,7 @@ from . import forms
 from .access import NOBODY, SUBMIT, Doorman, Guest, allowed
 from .arrow import MEDIA_TYPE as ARROW
 from .changes import Changes, Receive, Scope, Send
+from .checkpoints import Checkpoints
 from .cluster import Views
 from .connections import Connections
 from .content import JSON, LINES, LINES_TOO
@@ -31,20 +31,17 @@ from .operation import Call, Operation, decoded, understood
 from .orders import Desk
 from .page import HEADERS as PAGE_HEADERS
 from .page import rendered
-from .problem import MEDIA_TYPE, Refusal
+from .problem import Refusal, headers_of
+from .quick import UNEXPECTED, Quick
 from .reading import Reading
 from .source import Source
 from .submitting import Submitter
 from .tokens import Tokens
+from .workroom import Workroom
 
 log = logging.getLogger(__name__)
 
-RETRY_S: Final = 1.0
-"""Who is told to come again, comes again after this and up to twice as long, where nothing else is known."""
 BEARER: Final = b"bearer "
-UNEXPECTED: Final = "an error that nobody has thought of"
-HANGS_UP: Final = (408, 413)
-"""Whoever is answered so may still be sending."""
 
 
 class Wait(forms.Closed, frozen=True, kw_only=True):
@@ -99,16 +96,19 @@ class App:
         self._doorman = doorman
         self.metrics = Metrics(house)
         self.intake = Intake()
-        submitter = Submitter(house, perf_counter)
-        self.changes = Changes(submitter, self._admit, self.intake, self.metrics)
+        self._workroom = workroom = Workroom()
+        submitter = Submitter(house, workroom, perf_counter)
+        self.changes = Changes(submitter, self._admit, self.intake, self.metrics, workroom)
+        self.quick = Quick(submitter, self._admit, self.intake, self.metrics)
         self._source = source
-        self.reading = Reading(house, source, submitter.ends)
+        self.reading = Reading(house, source, submitter.ends, workroom)
         self.following = Following(self.reading, self.metrics)
         views, desk = Views(house, self.metrics), Desk(house)
         self.operations = [
             submission(),
             *self.following.operations(),  # its path would be taken for an id
             *self.reading.operations(),
+            *Checkpoints(self.reading.page).operations(),
             *Connections(house).operations(),
             *views.operations(),
             *desk.operations(),
@@ -130,7 +130,7 @@ class App:
         self.following.stop()
 
     async def close(self) -> None:
-        self.changes.close()
+        self._workroom.close()
         await self._source.close()
 
     def _papers(self) -> list[Operation]:
@@ -178,10 +178,9 @@ class App:
                 await _refused(failed.about_storing("unknown") if is_submission else failed, said)
 
     def _count(self, operation: str, status: int, begun: float) -> None:
-        self.metrics.requests.labels(operation, status).inc()
-        self.metrics.seconds.labels(operation).observe(perf_counter() - begun)
+        self.metrics.request(operation, status, perf_counter() - begun)
 
-    def _admit(self, headers: Mapping[bytes, bytes], scope: Scope) -> Guest:
+    def _admit(self, headers: Mapping[bytes, bytes], certificate: object) -> Guest:
         expected = headers.get(b"hansard-cluster")
         if expected is not None and expected.decode("latin-1") != self._house.cluster:
             raise Refusal("wrong-cluster", "the Hansard-Cluster header names another cluster than this one")
@@ -189,7 +188,7 @@ class App:
         token = presented[len(BEARER) :].strip() if presented[: len(BEARER)].lower() == BEARER else b""
         if presented and not token:
             raise Refusal("no-token", "the Authorization header has no bearer token")
-        return self._doorman(token.decode("latin-1"), scope.get("hansard.certificate"))
+        return self._doorman(token.decode("latin-1"), certificate)
 
     def _route(self, operation: Operation) -> Route:
         async def endpoint(request: Request) -> Response:
@@ -212,9 +211,9 @@ class App:
         return route
 
     async def _handled(self, operation: Operation, request: Request) -> Response:
-        headers = dict(request.scope["headers"])
+        headers, certificate = dict(request.scope["headers"]), request.scope.get("hansard.certificate")
         if operation.scope:
-            guest = self._admit(headers, request.scope)
+            guest = self._admit(headers, certificate)
             allowed(guest, operation.scope, whole=operation.whole)
             guest.check_rate()
         else:
@@ -223,7 +222,7 @@ class App:
         assert operation.handler is not None
 
         def again() -> Guest:
-            guest = self._admit(headers, request.scope)
+            guest = self._admit(headers, certificate)
             allowed(guest, operation.scope, whole=operation.whole)
             return guest
 
@@ -295,18 +294,6 @@ class Said:
                 await self._send(message)
         except TimeoutError as error:
             raise Deaf from error
-
-
-def headers_of(refusal: Refusal) -> dict[str, str]:
-    headers = {"Content-Type": MEDIA_TYPE, **refusal.headers}
-    if refusal.passing:
-        wait_s = refusal.retry_s or RETRY_S * (1 + random())
-        headers["Retry-After"] = str(max(1, round(wait_s + random() * 2)))
-    if refusal.status in HANGS_UP:
-        headers["Connection"] = "close"
-    if refusal.status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    return headers
 
 
 def _response(refusal: Refusal) -> Response:

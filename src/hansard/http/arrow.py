@@ -5,12 +5,14 @@ taken, and what is compressed, of another type, or a dictionary that is replaced
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 
 from hansard.batch.limits import CHANGES_MAX
+
+from .workroom import portions
 
 MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
 TAG_BYTES_MAX: Final = 128 << 20
@@ -76,8 +78,13 @@ def _is_coded(kind: Any) -> bool:
 
 
 def _blobs(table: pa.Table, name: str) -> list[bytes | None]:
-    found: list[bytes | str | None] = table.column(name).to_pylist()
-    return [each.encode() if isinstance(each, str) else each for each in found]
+    return [each.encode() if isinstance(each, str) else each for each in _listed(table.column(name))]
+
+
+def _listed(column: pa.ChunkedArray) -> Iterator[Any]:
+    """Arrow lets nobody else in while it does this, so it is done in portions."""
+    for portion in portions(len(column)):
+        yield from column[portion].to_pylist()
 
 
 def _tags(table: pa.Table) -> list[list[str]]:
@@ -89,8 +96,7 @@ def _tags(table: pa.Table) -> list[list[str]]:
         longest = max([len(name or "") for name in codes.dictionary.to_pylist()], default=0)
         if (longest + TAG_BYTES) * len(codes) > TAG_BYTES_MAX:
             raise ValueError("column tags is too large")
-    rows: list[list[str] | None] = table.column("tags").to_pylist()
-    found = [row or [] for row in rows]
+    found: list[list[str]] = [row or [] for row in _listed(table.column("tags"))]
     if any(tag is None for row in found for tag in row):
         raise ValueError("column tags: a tag is missing")
     return found

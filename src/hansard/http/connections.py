@@ -9,10 +9,10 @@ from hansard.participant.effect import AnswerConnect
 
 from . import forms
 from .access import SUBMIT
-from .changes import SERIES_MAX, deadline_s
 from .house import House
 from .operation import JSON, Call, Operation, answered
 from .problem import Refusal
+from .terms import SERIES_MAX, deadline_s
 
 NAME_BYTES_MAX: Final = 200
 

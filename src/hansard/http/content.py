@@ -3,7 +3,7 @@
 import base64
 import binascii
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
@@ -11,12 +11,15 @@ from hansard.batch.limits import CHANGES_MAX
 
 from .arrow import MEDIA_TYPE as ARROW
 from .arrow import columns_of
-from .forms import Base64, NewChange, NewChanges
+from .forms import Base64, NewChange
 from .problem import Refusal
+from .workroom import portions
 
 JSON: Final = "application/json"
 LINES: Final = "application/x-ndjson"
 LINES_TOO: Final = "application/jsonl"
+LINES_MAX: Final = 2 * CHANGES_MAX
+"""With those that are blank."""
 
 
 class Rows(NamedTuple):
@@ -28,7 +31,8 @@ class Rows(NamedTuple):
 
 
 _one = msgspec.json.Decoder(NewChange)
-_many = msgspec.json.Decoder(NewChanges)
+_many = msgspec.json.Decoder(Annotated[list[msgspec.Raw], msgspec.Meta(min_length=1, max_length=CHANGES_MAX)])
+"""Where each one begins and ends, which is quickly found; what is in it is looked at in portions."""
 _base64 = msgspec.json.Decoder(Base64)
 
 
@@ -49,33 +53,43 @@ def _from_json(body: bytes) -> Rows:
     if body.lstrip()[:1] != b"[":
         change = _one.decode(body)
         return Rows((_key(change.key),), (_value(change.value),), (change.tags,), single=True)
-    return _rows(_many.decode(body))
+    return _rows("change", _many.decode(body))
 
 
 def _from_lines(body: bytes) -> Rows:
-    changes = []
-    for number, line in enumerate(body.split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            changes.append(_one.decode(line))
-        except (msgspec.MsgspecError, UnicodeError) as error:
-            raise ValueError(f"line {number}: {error}") from error
-    if not 0 < len(changes) <= CHANGES_MAX:
-        raise ValueError(f"it has {len(changes)} changes, and 1 to {CHANGES_MAX} are wanted")
-    return _rows(changes)
+    """An empty line is none, and the lines are counted before any is looked at."""
+    count = body.count(b"\n") + 1
+    lines = body.split(b"\n") if count <= LINES_MAX else []
+    if sum(map(bool, map(bytes.strip, lines))) > CHANGES_MAX or not lines:
+        raise ValueError(f"it has {count} lines, and 1 to {CHANGES_MAX} changes are wanted")
+    return _rows("line", lines)
 
 
 def _from_arrow(body: bytes) -> Rows:
     return Rows(*columns_of(body))
 
 
-def _rows(changes: Sequence[NewChange]) -> Rows:
-    return Rows(
-        [_key(change.key) for change in changes],
-        [_value(change.value) for change in changes],
-        [change.tags for change in changes],
-    )
+def _rows(what: str, texts: Sequence[bytes | msgspec.Raw]) -> Rows:
+    """`what` each of them is called where it is wrong. Blank ones are left out."""
+    keys: list[bytes | None] = []
+    values: list[bytes | None] = []
+    tags: list[list[str]] = []
+    number = 0
+    for portion in portions(len(texts)):
+        try:
+            for text in texts[portion]:
+                number += 1
+                if not bytes(text).strip():
+                    continue
+                change = _one.decode(text)
+                keys.append(_key(change.key))
+                values.append(_value(change.value))
+                tags.append(change.tags)
+        except (msgspec.MsgspecError, binascii.Error, UnicodeError) as error:
+            raise ValueError(f"{what} {number}: {error}") from error
+    if not values:
+        raise ValueError(f"it has no changes, and 1 to {CHANGES_MAX} are wanted")
+    return Rows(keys, values, tags)
 
 
 def _key(key: str | Base64 | None) -> bytes | None:
@@ -91,7 +105,7 @@ def _value(raw: msgspec.Raw) -> bytes | None:
         return None
     if text.startswith(b'"'):
         return msgspec.json.decode(text, type=str).encode()
-    if text.startswith(b"{"):
+    if text.startswith(b"{") and (b"base64" in text or b"\\" in text):  # where an escape might stand for it
         try:
             encoded = _base64.decode(text)
         except msgspec.ValidationError:

@@ -21,6 +21,7 @@ from .operation import Call, Operation
 from .problem import Refusal
 from .reading import PROBLEMS, Filter, Reading, form_of, gone_for, place
 from .source import NotKept, Query, Shared
+from .workroom import portions
 
 MEDIA_TYPE: Final = "text/event-stream"
 PAUSE_S: Final = 15.0
@@ -89,7 +90,7 @@ class Following:
                 while not self._stopped.is_set():
                     await guest.pace()
                     guest = call.again()
-                    events = _rendered(shared, guest)
+                    events = await self._rendered(shared, guest)
                     guest.used(len(shared.page.changes), len(events))
                     yield events
                     shared = await self._next(query._replace(since=shared.page.bookmark))
@@ -116,14 +117,14 @@ class Following:
     async def _page(self, query: Query) -> Shared:
         return await self._reading.source.page(query)
 
-
-def _rendered(shared: Shared, guest: Guest) -> bytes:
-    """Who is not limited sees the same as all others who are not."""
-    if guest.limited:
-        return _events_of(shared.page, guest)
-    if shared.made is None:
-        shared.made = _events_of(shared.page, guest)
-    return shared.made
+    async def _rendered(self, shared: Shared, guest: Guest) -> bytes:
+        """Who is not limited sees the same as all others who are not."""
+        page = shared.page
+        if guest.limited:
+            return await self._reading.made(page, lambda: _events_of(page, guest), marked=True)
+        if shared.made is None:
+            shared.made = asyncio.ensure_future(self._reading.made(page, lambda: _events_of(page, guest), marked=True))
+        return await asyncio.shield(shared.made)
 
 
 def _events_of(page: Page, guest: Guest) -> bytes:
@@ -133,8 +134,9 @@ def _events_of(page: Page, guest: Guest) -> bytes:
     at = page.previous.split(page.bookmark.log_id, tuple(page.bookmark.offsets))
     pieces = []
     last = len(page.changes) - 1
-    for number, change in enumerate(page.changes):
-        at = page.bookmark if number == last else at.advanced({change.bucket: change.offset + 1})
-        data = msgspec.json.encode(form_of(change, guest))
-        pieces.append(b"id: %b\nevent: change\ndata: %b\n\n" % (guest.bookmark(at).encode(), data))
+    for portion in portions(len(page.changes)):
+        for number, change in enumerate(page.changes[portion], start=portion.start):
+            at = page.bookmark if number == last else at.advanced({change.bucket: change.offset + 1})
+            data = msgspec.json.encode(form_of(change, guest))
+            pieces.append(b"id: %b\nevent: change\ndata: %b\n\n" % (guest.bookmark(at).encode(), data))
     return b"".join(pieces)

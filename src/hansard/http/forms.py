@@ -287,6 +287,44 @@ class Holds(Closed, frozen=True, kw_only=True):
     retained: dict[str, int]
 
 
+class Layer(Closed, frozen=True, kw_only=True):
+    """Parquet files: the latest change of each key that is in it. What a later layer says of a key counts."""
+
+    path: str
+    """A folder below the checkpoint's location."""
+    rows: Count
+    deleted: Count
+    """So many of the rows say that a key is deleted."""
+    bytes: Count
+    digest: str
+
+
+class Checkpoint(Closed, frozen=True, kw_only=True):
+    number: Count
+    time: Time
+    bookmark: str
+    """To follow from: everything before it is in the checkpoint."""
+    location: str
+    layers: list[Layer]
+    """The oldest first."""
+    who: str | None
+
+
+class Building(Closed, frozen=True, kw_only=True):
+    """Somebody makes the next one, or has died over it: after `until` another one may."""
+
+    since: Time
+    until: Time
+    who: str | None
+
+
+class Checkpoints(Closed, frozen=True, kw_only=True):
+    tags: list[str]
+    match: Literal["any", "all"]
+    checkpoints: list[Checkpoint]
+    building: Building | None
+
+
 class NewHold(Closed, frozen=True, kw_only=True):
     bookmark: Annotated[str, Meta(extra_json_schema={"format": "bookmark"})]
     lasts_s: Annotated[float, Meta(ge=1, le=31_536_000)]

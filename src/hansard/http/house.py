@@ -15,6 +15,7 @@ from .problem import Refusal
 
 Answered = Callable[[Answer], None]
 Connected = Callable[[AnswerConnect], None]
+Ended = Callable[[int | None], None]
 Told = Callable[[bytes], None]
 Refused = Callable[[str], None]
 
@@ -26,6 +27,8 @@ class House:
     """Bucket, batch, microseconds to wait, level, and whom to call with what became of it."""
     connect: Callable[[str, int, int, Connected], None]
     """A name, the broken number that it had, microseconds to wait."""
+    ended: Callable[[int, int, Ended], None]
+    """A bucket, microseconds to wait, and whom to tell where it ends by its leader's word; None if there was none."""
     question: Callable[[bytes, Told, Refused], None]
     """What operators ask, as server/admin.py has it."""
     is_holding: Callable[[], bool]
@@ -45,6 +48,20 @@ class House:
     def is_ready(self) -> bool:
         """It takes part, and there are buckets."""
         return self.core.here.member is not None and bool(self.core.distributor.buckets)
+
+    async def end(self, bucket: int) -> int:
+        """Behind everything of a bucket that was acknowledged to anybody."""
+        answer: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
+
+        def ended(found: int | None) -> None:
+            if not answer.done():
+                answer.set_result(found)
+
+        self.ended(bucket, END_US_MAX, ended)
+        found = await answer
+        if found is None:
+            raise Refusal("not-reachable", "nobody leads its bucket now")
+        return found
 
     async def ask(self, **question: Any) -> Any:
         """What an operator is told; a Refusal where it is refused."""
@@ -68,3 +85,4 @@ class House:
 
 
 ASK_S_MAX = 15.0
+END_US_MAX = 5_000_000

@@ -88,9 +88,18 @@ class Intake:
         if body.length > self._body_bytes_max:
             raise self._too_large()
         if self.held_bytes > self._all_bytes_max:
-            raise Refusal("busy", "too much is being sent to this participant", stored="no")
+            raise _busy()
         if piece:
             body.pieces.append(bytes(piece))
 
+    def check(self, length: int) -> None:
+        """Refuses a body that is there as a whole, where there is no room for it."""
+        if self.held_bytes + length > self._all_bytes_max:
+            raise _busy()
+
     def _too_large(self) -> Refusal:
         return Refusal("too-large", f"a body has {self._body_bytes_max} bytes at the most", stored="no")
+
+
+def _busy() -> Refusal:
+    return Refusal("busy", "too much is being sent to this participant", stored="no")

@@ -25,17 +25,17 @@ class Metrics:
     def __init__(self, house: House) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(_State(house))
-        self.requests = Counter(
+        self._requests = Counter(
             "hansard_http_requests", "Requests that were answered.", ["operation", "status"], registry=self._registry
         )
-        self.seconds = Histogram(
+        self._seconds = Histogram(
             "hansard_http_request_seconds",
             "From the headers to the end of the answer; of streams nothing is told.",
             ["operation"],
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self.stages = Histogram(
+        self._stages = Histogram(
             "hansard_http_submission_stage_seconds",
             "Of submissions: reading and checking the body, and then until it is committed.",
             ["stage"],
@@ -44,6 +44,28 @@ class Metrics:
         )
         self.changes = Counter("hansard_http_changes", "Changes that were answered.", registry=self._registry)
         self.followers = Gauge("hansard_http_followers", "Streams of events that are open.", registry=self._registry)
+
+        # Looking a series up by its labels takes as long as counting in it.
+        self._counted: dict[tuple[str, int], Counter] = {}
+        self._timed: dict[str, Histogram] = {}
+
+    def request(self, operation: str, status: int, seconds: float) -> None:
+        """One that was answered."""
+        counter = self._counted.get((operation, status))
+        if counter is None:
+            counter = self._counted[operation, status] = self._requests.labels(operation, status)
+        counter.inc()
+        self._observe(self._seconds, operation, seconds)
+
+    def stage(self, stage: str, seconds: float) -> None:
+        """Of a submission."""
+        self._observe(self._stages, stage, seconds)
+
+    def _observe(self, histogram: Histogram, label: str, seconds: float) -> None:
+        timed = self._timed.get(label)
+        if timed is None:
+            timed = self._timed[label] = histogram.labels(label)
+        timed.observe(seconds)
 
     def text(self) -> bytes:
         return generate_latest(self._registry)

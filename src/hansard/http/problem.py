@@ -5,6 +5,7 @@ is never said by the same type as "no".
 """
 
 from collections.abc import Mapping
+from random import random
 from typing import Any, Final, Literal
 
 import msgspec
@@ -12,6 +13,10 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 MEDIA_TYPE: Final = "application/problem+json"
+RETRY_S: Final = 1.0
+"""Who is told to come again, comes again after this and up to twice as long, where nothing else is known."""
+HANGS_UP: Final = (408, 413)
+"""Whoever is answered so may still be sending."""
 PREFIX: Final = "urn:hansard:problem:"
 
 
@@ -54,7 +59,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "wrong-log": Kind(409, "The bookmark is another log's", "Use it where it was made, or start from a time."),
     "refused": Kind(409, "The cluster has refused this order", "The detail says why; give another order."),
     "gone": Kind(
-        410, "That far back nothing is kept", "Start from `start`, or from a checkpoint that covers the rest."
+        410, "That far back nothing is kept", "Start from the `checkpoint`, if there is one, or from `start`."
     ),
     "too-large": Kind(413, "The request is too large", "Send less at a time; the detail names the limit."),
     "unsupported-body": Kind(
@@ -110,6 +115,8 @@ class Problem(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     start: str | UnsetType = UNSET
     """A bookmark: what is kept begins there."""
     retained: list[Retained] | UnsetType = UNSET
+    checkpoint: str | UnsetType = UNSET
+    """Where the newest checkpoint is to be had from which on everything is kept."""
 
 
 class Refusal(Exception):
@@ -129,11 +136,12 @@ class Refusal(Exception):
             **more,
         )
         self.headers: dict[str, str] = {}
+        self._content: bytes | None = None
 
     def about_storing(self, stored: Literal["no", "unknown"]) -> "Refusal":
         """The same as an answer to a submission, which says whether anything is stored, if it does not say so yet."""
         if self.problem.stored is UNSET:
-            self.problem = replace(self.problem, stored=stored)
+            self.problem, self._content = replace(self.problem, stored=stored), None
         return self
 
     @property
@@ -141,4 +149,18 @@ class Refusal(Exception):
         return KINDS[self.name].passing
 
     def encoded(self) -> bytes:
-        return msgspec.json.encode(self.problem)
+        if self._content is None:
+            self._content = msgspec.json.encode(self.problem)
+        return self._content
+
+
+def headers_of(refusal: Refusal) -> dict[str, str]:
+    headers = {"Content-Type": MEDIA_TYPE, **refusal.headers}
+    if refusal.passing:
+        wait_s = refusal.retry_s or RETRY_S * (1 + random())
+        headers["Retry-After"] = str(max(1, round(wait_s + random() * 2)))
+    if refusal.status in HANGS_UP:
+        headers["Connection"] = "close"
+    if refusal.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return headers

@@ -1,7 +1,7 @@
 """`GET /changes`, `/changes/{id}` and `/bookmark`: pages of the log, as JSON, JSON lines or Arrow."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
@@ -19,14 +19,16 @@ from . import forms
 from .access import NO_CHANGE, READ, Guest
 from .arrow import MEDIA_TYPE as ARROW
 from .arrow import stream_of
-from .changes import time_text
+from .checkpoints import link_to
 from .content import JSON, LINES, LINES_TOO, shown, shown_value
 from .house import House
 from .operation import Call, Operation, answered
 from .problem import Refusal
+from .receipts import time_text
 from .seats import Seats
 from .source import PAGE_BYTES_MAX, NotKept, Query, Source
 from .table import home_of
+from .workroom import LARGE_BYTES, PORTION, Workroom, portions
 
 PROBLEMS: Final = ("not-found", "wrong-log", "gone", "not-reachable", "not-ready")
 LIMIT_MAX: Final = 10_000
@@ -34,6 +36,12 @@ BEHIND_S: Final = 0.01
 ATTEMPTS: Final = 50
 """So often a member that is behind is asked again, at this distance."""
 BLOCK_S_MAX: Final = 60.0
+BUCKETS_LIGHT: Final = 16
+"""A bookmark of so many takes about as long to write as a change."""
+LATE_S: Final = 2.0
+"""So long a change that is there is waited for at a member that does not have it yet."""
+LINK_BYTES_MAX: Final = 4 << 10
+"""Of headers that say where to go on: bookmarks of many buckets are long, and clients and proxies refuse long ones."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 PlaceText = Annotated[str, Meta(min_length=1, max_length=100_000, extra_json_schema={"format": "place"})]
@@ -66,10 +74,11 @@ class At(forms.Closed, frozen=True, kw_only=True):
 class Reading:
     """`ends` says of each bucket how far it is known here to go: a member that is a moment behind is asked again."""
 
-    def __init__(self, house: House, source: Source, ends: Mapping[int, int]) -> None:
+    def __init__(self, house: House, source: Source, ends: Mapping[int, int], workroom: Workroom) -> None:
         self._house = house
         self.source = source
         self._ends = ends
+        self._workroom = workroom
         self.seats = Seats()
 
     def operations(self) -> list[Operation]:
@@ -157,20 +166,16 @@ class Reading:
         query = self._query(wanted, guest)
         try:
             with self.seats.one(guest) if query.block_s else nullcontext():
-                page = await self._page(query)
+                page = await self.page(query)
         except NotKept as gone:
             raise gone_for(guest, gone) from gone
         guest = call.again()  # it may have waited for long
         links = _links(wanted, page, guest)
         at_start, at_end = _ends(wanted, page, guest)
-        headers = {
-            "Hansard-Bookmark": guest.bookmark(page.bookmark),
-            "Hansard-At-Start": str(at_start).lower(),
-            "Hansard-At-End": str(at_end).lower(),
-            "Link": ", ".join([f'<{path}>; rel="{name}"' for name, path in links.items()]),
-            "Vary": "Accept",
-        }
-        body = _body(kind, page, guest, headers["Hansard-Bookmark"], at_start, at_end, links)
+        bookmark = guest.bookmark(page.bookmark)
+        headers = {"Hansard-At-Start": str(at_start).lower(), "Hansard-At-End": str(at_end).lower(), "Vary": "Accept"}
+        headers |= _places(kind, bookmark, links)
+        body = await self.made(page, lambda: _body(kind, page, guest, bookmark, at_start, at_end, links))
         guest.used(len(page.changes), len(body))
         return Response(body, headers=headers, media_type=kind)
 
@@ -185,8 +190,8 @@ class Reading:
         )
         try:
             found = (await self.source.page(query)).page.changes
-            if not found and (await self.source.bookmark(None)).offsets.get(bucket, 0) > offset:
-                found = await self._found_late(query)
+            if not found and await house.end(bucket) > offset:  # whoever was asked may be a moment behind
+                found = (await self.source.page(query._replace(block_s=LATE_S))).page.changes
         except NotKept as gone:
             raise gone_for(guest, gone) from gone
         if not found or found[0].offset != offset or key_hash(found[0].key) != hash_:
@@ -195,7 +200,7 @@ class Reading:
             raise Refusal("not-found", NO_CHANGE)
         return answered(form_of(found[0], guest))
 
-    async def _page(self, query: Query) -> Page:
+    async def page(self, query: Query) -> Page:
         """With everything that was acknowledged here before."""
         page = (await self.source.page(query)).page
         for _ in range(ATTEMPTS):
@@ -214,13 +219,14 @@ class Reading:
             buckets = (home_of(key_hash(query.key), self._house.core.distributor.buckets)[0],)
         return any((end.offset(bucket) or 0) < self._ends.get(bucket, 0) for bucket in buckets)
 
-    async def _found_late(self, query: Query) -> list[Change]:
-        for _ in range(ATTEMPTS):
-            found = (await self.source.page(query)).page.changes
-            if found:
-                return found
-            await asyncio.sleep(BEHIND_S)
-        return []
+    async def made(self, page: Page, make: Callable[[], bytes], *, marked: bool = False) -> bytes:
+        """What is made of a page, in a thread if it is much. `marked`: with a bookmark for each change, which takes the
+        longer the more buckets there are."""
+        weight = 1 + len(page.bookmark.offsets) // BUCKETS_LIGHT if marked else 1
+        is_small = sum([each.byte_count for each in page.changes]) <= LARGE_BYTES
+        if is_small and len(page.changes) * weight <= PORTION:
+            return make()
+        return await self._workroom.do(make)
 
     async def bookmark(self, call: Call) -> Response:
         self.check_ready()
@@ -255,7 +261,12 @@ def place(text: str | None, guest: Guest) -> Bookmark | datetime | None:
 def gone_for(guest: Guest, gone: NotKept) -> Refusal:
     """Where what is kept begins tells of others' changes: a tenant is given a sealed place."""
     more: dict[str, Any] = {} if guest.limited else {"retained": gone.retained}
-    return Refusal("gone", "what is asked for is not kept any more", start=guest.bookmark(gone.start), **more)
+    if gone.checkpoint is not None:
+        more["checkpoint"] = link_to(gone.checkpoint.subject)
+    refusal = Refusal("gone", "what is asked for is not kept any more", start=guest.bookmark(gone.start), **more)
+    if gone.checkpoint is not None:
+        refusal.headers["Link"] = f'<{more["checkpoint"]}>; rel="alternate"'
+    return refusal
 
 
 # Forms.
@@ -292,13 +303,29 @@ def _body(
     kind: str, page: Page, guest: Guest, bookmark: str, at_start: bool, at_end: bool, links: Mapping[str, str]
 ) -> bytes:
     if kind == ARROW:
-        return stream_of([_row(change, guest) for change in page.changes])
-    changes = [form_of(change, guest) for change in page.changes]
+        rows = [_row(change, guest) for portion in portions(len(page.changes)) for change in page.changes[portion]]
+        return stream_of(rows)
+    pieces = []
+    for portion in portions(len(page.changes)):
+        changes = [form_of(change, guest) for change in page.changes[portion]]
+        if kind == JSON:
+            pieces.append(msgspec.json.encode(changes)[1:-1])
+        else:
+            pieces += [msgspec.json.encode(change) + b"\n" for change in changes]
     if kind != JSON:
-        return b"".join([msgspec.json.encode(change) + b"\n" for change in changes])
-    return msgspec.json.encode(
-        forms.Page(changes=changes, at_start=at_start, at_end=at_end, bookmark=bookmark, links=forms.Links(**links))
-    )
+        return b"".join(pieces)
+    rest = forms.Page(changes=[], at_start=at_start, at_end=at_end, bookmark=bookmark, links=forms.Links(**links))
+    return msgspec.json.encode(rest).replace(b"[]", b"[%b]" % b",".join(pieces), 1)
+
+
+def _places(kind: str, bookmark: str, links: Mapping[str, str]) -> dict[str, str]:
+    """Where to go on, in headers: what is too long for them stands in the body where that is JSON, and follows from the
+    bookmark where it is not."""
+    link = ", ".join([f'<{path}>; rel="{name}"' for name, path in links.items()])
+    found = {"Link": link} if len(link) <= LINK_BYTES_MAX else {}
+    if kind != JSON or len(bookmark) <= LINK_BYTES_MAX:
+        found["Hansard-Bookmark"] = bookmark
+    return found
 
 
 def _row(change: Change, guest: Guest) -> tuple[Any, ...]:

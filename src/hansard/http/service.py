@@ -12,7 +12,7 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from .app import App
-from .protocol import Protocol
+from .protocol import KEEP_ALIVE_S, Protocol
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,6 @@ SHARE_OF_FILES: Final = 0.15
 LOOK_S: Final = 1.0
 HANDSHAKE_S_MAX: Final = 5.0
 SHORTAGE_S: Final = 0.2
-KEEP_ALIVE_S: Final = 75
 END_S: Final = 2.0
 """Who is still being answered when the participant stops has so long."""
 
@@ -52,7 +51,7 @@ class Service:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_keep_alive=int(KEEP_ALIVE_S),
         )
         self._config.load()
         self._state = ServerState()
@@ -85,7 +84,7 @@ class Service:
         self.shut()
         if self._looking is not None:
             self._looking.cancel()
-        tasks = [*self._letting_in, *self._state.tasks]
+        tasks = [*self._letting_in, *self._state.tasks, *self._app.quick.tasks]
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=END_S)
             for task in late:
@@ -124,7 +123,7 @@ class Service:
             log.debug("%s went away before it was let in: %s", address[0], error)
 
     def _answered(self) -> Protocol:
-        return Protocol(self._config, self._state, {}, asyncio.get_running_loop())
+        return Protocol(self._config, self._state, {}, asyncio.get_running_loop(), self._app.quick)
 
     async def _keep_looking(self) -> None:
         loop = asyncio.get_running_loop()
@@ -135,4 +134,6 @@ class Service:
                 refusal = connection.overdue(loop.time())
                 if refusal is not None:
                     connection.refuse(refusal)
+                elif connection.is_quiet(loop.time()):
+                    connection.transport.close()
             await asyncio.sleep(LOOK_S)

@@ -47,7 +47,7 @@ class Shared:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.made: bytes | None = None
+        self.made: asyncio.Future[bytes] | None = None
 
 
 class Means(NamedTuple):
@@ -135,4 +135,5 @@ class NotKept(Exception):
     def __init__(self, gone: Gone) -> None:
         super().__init__(str(gone))
         self.start = gone.start
+        self.checkpoint = gone.checkpoint
         self.retained = [Retained(bucket, offset) for bucket, offset in sorted(gone.retained.items())]

@@ -3,7 +3,8 @@
 A token that is limited stands for a tenant, and its tags for what is the tenant's: those that it names, and those that
 begin with one of its prefixes. Every change of a tenant carries at least one tag, and all of its tags are the tenant's;
 so nothing that it submits turns up in what another tenant reads. It reads what carries one of its tags. Streams are
-told apart by who has them: a tenant's connections all have names, and these begin with its token's name.
+told apart by who has them: a tenant's connections all have names, and these begin with its token's name. Tags that
+begin with `hansard:` are no tenant's; but records of checkpoints are read by those who may read what they are about.
 """
 
 import re
@@ -14,12 +15,14 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from hansard.batch import Batch
+from hansard.checkpoint import RESERVED, may_see
 from hansard.distributor.entitlement import Entitlement, Rates, Scope
 
 NOT_ALLOWED: Final = "this takes a token that allows it"
 """Said of everything that is refused, whatever the reason: who has no right to something learns nothing of it."""
 CERTIFIED: Final = re.compile(r"(?P<scopes>[a-z]+(?:\+[a-z]+)*):[A-Za-z0-9._-]{1,63}")
 SECOND_US: Final = 1_000_000
+_RESERVED: Final = RESERVED.encode()
 
 
 class Limited(NamedTuple):
@@ -53,7 +56,12 @@ class Grant(Struct, frozen=True):
     # What is whose.
 
     def owns(self, tag: bytes) -> bool:
-        return not self.is_limited or tag in self.allows.tags or tag.startswith(self.allows.prefixes)
+        if not self.is_limited:
+            return True
+        return (tag in self.allows.tags or tag.startswith(self.allows.prefixes)) and not tag.startswith(_RESERVED)
+
+    def may_look_for(self, tag: bytes) -> bool:
+        return may_see(tag, self.owns) if tag.startswith(_RESERVED) and self.is_limited else self.owns(tag)
 
     def limit(self, tags: Collection[bytes], every: bool) -> Limited | None:
         """What to look for where these tags are wanted, any or every one of them; None if that is not to be had.
@@ -66,7 +74,7 @@ class Grant(Struct, frozen=True):
             return Limited(wanted, every)
         if not wanted:
             return Limited(self.allows.tags, every=False) if not self.allows.prefixes else None
-        ours = [self.owns(tag) for tag in wanted]
+        ours = [self.may_look_for(tag) for tag in wanted]
         return Limited(wanted, every) if (any(ours) if every else all(ours)) else None
 
     def may_write(self, tags: Iterable[Collection[bytes]]) -> bool:

@@ -9,10 +9,11 @@ from typing import Any
 
 from hansard.batch import Batch
 from hansard.participant import event
-from hansard.participant.effect import Answer, AnswerConnect
+from hansard.participant.effect import Answer, AnswerConnect, AnswerRead, ReadAt
 
 Answered = Callable[[Answer], None]
 Connected = Callable[[AnswerConnect], None]
+Ended = Callable[[int | None], None]
 
 
 class Inside:
@@ -43,12 +44,20 @@ class Inside:
         number = self._note(connected)
         self._happen(event.Connect(number, self._now_us() + wait_us, name, broken))
 
+    def end(self, bucket: int, wait_us: int, ended: Ended) -> None:
+        """Where a bucket ends by its leader's word; None if there was none in that time."""
+
+        def told(answer: AnswerRead) -> None:
+            ended(answer.outcome.committed if isinstance(answer.outcome, ReadAt) else None)
+
+        self._happen(event.Read(self._note(told), bucket, self._now_us() + wait_us, linear=True))
+
     def _note(self, called: Callable[[Any], None]) -> int:
         self._number -= 1
         self._waiting[self._number] = called
         return self._number
 
-    def answered(self, answer: Answer | AnswerConnect) -> None:
+    def answered(self, answer: Answer | AnswerConnect | AnswerRead) -> None:
         self._waiting.pop(answer.id)(answer)
         if self._quiet is not None and not self._waiting:
             self._quiet.set()

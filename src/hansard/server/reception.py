@@ -255,6 +255,9 @@ class Reception:
         self._desk.held(answer)
 
     def answer_read(self, answer: AnswerRead) -> None:
+        if answer.id < 0:
+            self.inside.answered(answer)
+            return
         asked, outcome = self._asked.pop(answer.id), answer.outcome
         assert asked.read is not None
         if not isinstance(outcome, ReadAt):

@@ -43,6 +43,7 @@ class Web:
                 core=core,
                 submit=reception.inside.submit,
                 connect=reception.inside.connect,
+                ended=reception.inside.end,
                 question=admin.ask,
                 is_holding=lambda: reception.is_holding,
                 marked_down=lambda: admin.marked_down,

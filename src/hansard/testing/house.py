@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 import uvloop
+from msgspec.structs import replace
 
 from hansard.client.errors import ClientError
 from hansard.client.operator import Operator
@@ -65,13 +66,17 @@ def cluster(
     shape: str = "star",
     guarded: bool = False,
     directory: str | Path | None = None,
+    importing: str = "",
 ) -> Iterator["Cluster"]:
     """A running cluster, all of whose buckets can be written to; gone at the end of the block, data and all.
 
     One that is `guarded` takes nothing without a token; `.token` is an administrator's. With a `directory` the data is
-    kept there, and one that has been used before is gone on with.
+    kept there, and one that has been used before is gone on with. One that is `importing` the log of this id is empty,
+    and opens when that has been brought.
     """
     found = _founding(participants, buckets, replication, shape, guarded=guarded)
+    if importing:
+        found = replace(found, log=importing, importing=True)
     if directory is not None:
         with Cluster(Path(directory), found) as running:
             yield running
@@ -103,7 +108,10 @@ class Cluster:
             self._thread.start()
             undo.callback(self._close)
             self._do(self._start(list(self._addresses)))
-            self.settle()
+            if self._found.importing:
+                self.until(lambda: bool(self.table()["buckets"]), "no buckets are placed")
+            else:
+                self.settle()
             founder = self._residents[self.names[0]]
             self.until(lambda: founder.has_arrived, f"{self.names[0]} does not say that it takes part")
             self.token = founder.token

@@ -1,0 +1,13 @@
+"""`hansard pipeline`: the jobs on Spark. Each has a module of its own beside this one (`pipeline_archive.py` and so
+on), and is put into the group here; what they share is in sparking.py."""
+
+import typer
+
+from .pipeline_archive import archive
+from .pipeline_restore import restore
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Archive, check and restore the log, on Apache Spark."
+)
+app.command()(archive)
+app.command()(restore)

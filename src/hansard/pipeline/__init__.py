@@ -1,0 +1,28 @@
+"""The pipeline: jobs on Spark that read the log like any consumer and never block it.
+
+Every step is a function from DataFrames to a DataFrame and is tested by itself; a job reads, calls steps, writes, and
+says how far it is. `hansard pipeline` runs them (cli/pipeline.py).
+
+The archive:
+
+    archive.py    the job: what is new goes to Parquet, exactly once
+    manifest.py   what an archive has: a series of manifests, each created by one writer
+    parquet.py    files of changes: writing, describing, reading
+    compaction.py small files become large ones; orphans are removed
+    reading.py    `read`: archive and live tail as one DataFrame
+    restore.py    the job: an archive becomes a log again, in an empty cluster
+
+Underneath:
+
+    session.py    a SparkSession: in this process, or on any master
+    source.py     the cluster that a job reads from or writes to
+    columns.py    the columns of changes
+    place.py      bookmarks and DataFrames: what is before a place, and in which bucket a row is by now
+    folder.py     files at any path that Spark reads; creating one that must not be there
+
+It imports clients, batches and bookmarks, and nothing of a server's. Spark is installed with `hansard[spark]`.
+"""
+
+from .reading import read
+
+__all__ = ["read"]

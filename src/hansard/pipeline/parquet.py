@@ -1,0 +1,108 @@
+"""Files of changes: how rows are cut into them, written, described and read.
+
+Steps are functions of DataFrames. A file has changes of one day, sorted as they came: bucket by bucket, by offset. So
+the statistics that Parquet keeps for each group of rows say which of them may be left out, by time, bucket and offset.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from .columns import BUCKET, CHANGES, NAMES, OFFSET, TIMESTAMP, fingerprint
+from .folder import Folder
+from .manifest import DATA, Checksum, File
+
+DAY: Final = "day"
+ROWS_PER_FILE: Final = 1_000_000
+"""Less than a task has to do at most, and many times what a small file has."""
+WRITERS_MAX: Final = 64
+"""Days that a task writes at once without sorting its rows by them first."""
+_PATH: Final = re.compile(rf"{DATA}/run=.*/{DAY}=([^/]*)/[^/]*$")
+
+
+def dated(changes: DataFrame) -> DataFrame:
+    """With the day of each change, in UTC."""
+    return changes.withColumn(DAY, fn.date_format(TIMESTAMP, "yyyy-MM-dd"))
+
+
+def checksum_columns() -> list[Column]:
+    """What a `Checksum` is made of."""
+    print_ = fingerprint()
+    return [
+        fn.count(fn.lit(1)).alias("rows"),
+        fn.coalesce(fn.bit_xor(print_), fn.lit(0)).alias("xored"),
+        fn.coalesce(fn.sum(fn.shiftrightunsigned(print_, 32)), fn.lit(0)).alias("added"),
+    ]
+
+
+def described(files: DataFrame) -> DataFrame:
+    """Of rows that were read from files: a row for each file and bucket in it."""
+    path = fn.regexp_extract(fn.col("_metadata.file_path"), rf"({DATA}/run=[^?]*)$", 1)
+    return files.groupBy(path.alias("path"), BUCKET).agg(
+        fn.min(OFFSET).alias("first"),
+        (fn.max(OFFSET) + 1).alias("end"),
+        fn.min(fn.unix_micros(TIMESTAMP)).alias("first_us"),
+        fn.max(fn.unix_micros(TIMESTAMP)).alias("last_us"),
+        *checksum_columns(),
+    )
+
+
+def write(changes: DataFrame, folder: Folder, run: str, tasks: int) -> None:
+    """Into a folder of its own. Rows of neighbouring tasks of the read are put together; none changes its place."""
+    changes.sparkSession.conf.set("spark.sql.maxConcurrentOutputFileWriters", str(WRITERS_MAX))
+    dated(changes).coalesce(max(1, tasks)).write.partitionBy(DAY).mode("error").parquet(folder.path(run))
+
+
+def files_of(spark: SparkSession, folder: Folder, run: str) -> list[File]:
+    """What a run has written, read back: so what its manifest says is what whoever reads it later finds."""
+    there = {found.path: found.byte_count for found in folder.files(run)}
+    if not there:
+        return []
+    folder.sync(there)
+    return files_at(spark, folder, there)
+
+
+def files_at(spark: SparkSession, folder: Folder, sizes: dict[str, int]) -> list[File]:
+    rows = described(frame(spark, folder, sizes)).collect()
+    found: list[File] = []
+    for path, byte_count in sorted(sizes.items()):
+        mine = [row for row in rows if row["path"] == path]
+        match = _PATH.search(path)
+        assert match is not None, path
+        checksum = sum((Checksum(row["rows"], row["xored"], row["added"]) for row in mine), Checksum())
+        if not checksum.rows:
+            continue  # a task that had nothing of the day
+        found.append(
+            File(
+                path=path,
+                byte_count=byte_count,
+                day=match[1],
+                first_us=min(row["first_us"] for row in mine),
+                last_us=max(row["last_us"] for row in mine),
+                buckets={row[BUCKET]: (row["first"], row["end"], row["rows"]) for row in mine},
+                checksum=checksum,
+            )
+        )
+    return found
+
+
+def frame(spark: SparkSession, folder: Folder, paths: Iterable[str]) -> DataFrame:
+    """The rows of these files, by Spark's own reader; nothing but these is looked at."""
+    whole = [folder.path(path) for path in paths]
+    return spark.read.schema(CHANGES).parquet(*whole) if whole else spark.createDataFrame([], CHANGES)
+
+
+def merged(changes: DataFrame, tasks: int) -> DataFrame:
+    """The rows of many small files, in as many parts, each of a range of buckets and offsets and in order."""
+    return changes.select(*NAMES).repartitionByRange(tasks, BUCKET, OFFSET).sortWithinPartitions(BUCKET, OFFSET)
+
+
+def tasks_for(rows: int, rows_per_file: int = ROWS_PER_FILE) -> int:
+    return max(1, -(-rows // rows_per_file))
+
+
+def total(checksums: Sequence[Checksum]) -> Checksum:
+    return sum(checksums, Checksum())
