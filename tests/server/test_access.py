@@ -105,19 +105,6 @@ def test_each_scope_is_for_itself(tmp_path: Path) -> None:
     run(test())
 
 
-def test_who_is_there_already_needs_a_token_from_when_the_cluster_is_closed(tmp_path: Path) -> None:
-    async def test() -> None:
-        async with Guarded(tmp_path) as guarded, await guarded.dial() as stranger:
-            assert is_refused(await stranger.submit(0, change("x"), 1))
-            for turn in range(2):
-                await guarded.ask(ask="order", id=f"open-{turn}", wish={"type": "guard", "open": True})
-                assert isinstance(await stranger.submit(0, change("x"), 1), submission.Stored)
-                await guarded.ask(ask="order", id=f"close-{turn}", wish={"type": "guard", "open": False})
-                assert is_refused(await stranger.submit(0, change("x"), 1))
-
-    run(test())
-
-
 # One tenant and the other.
 
 
@@ -274,7 +261,7 @@ def test_a_cluster_is_opened_and_closed_while_somebody_waits(tmp_path: Path) -> 
                 waiting = asyncio.create_task(stranger.read(0, end, LONG_US))
                 await guarded.until(lambda status: status["waiting_reads"] == 1)
                 await admin.ask(ask="order", id="c", wish={"type": "guard", "open": False})
-                assert is_refused(await waiting)
+                assert is_refused(await waiting) and is_refused(await stranger.submit(0, change("x"), 1))
 
     run(test())
 
