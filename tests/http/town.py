@@ -53,6 +53,7 @@ class Town:
                 {"name": "globex", "scopes": ["submit", "read"], "prefixes": ["globex:"]},
                 {"name": "reader", "scopes": ["read"]},
                 {"name": "slow", "scopes": ["submit"], "rates": {"changes_per_s": 1}},
+                {"name": "heavy", "scopes": ["submit"], "rates": {"bytes_per_s": 1000}},
                 {"name": "writer", "scopes": ["submit"]},
             ]
             for token in wanted:
