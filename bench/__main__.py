@@ -16,6 +16,7 @@ CLAIMS = (
     "replication",
     "failover",
     "http",
+    "client",
 )
 
 

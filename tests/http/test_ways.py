@@ -21,7 +21,8 @@ from hansard.client.page import Page
 from hansard.http.access import EVERYBODY
 from hansard.http.content import JSON, LINES, rows_of
 from hansard.http.problem import Refusal, headers_of
-from hansard.http.reading import LINK_BYTES_MAX, Reading, _places
+from hansard.http.reading import Reading
+from hansard.http.sheet import LINK_BYTES_MAX, places_of
 from hansard.http.workroom import PORTION, Workroom, portions
 
 from .caller import Caller
@@ -163,10 +164,11 @@ def test_an_id_that_is_not_there_costs_one_read_and_one_question() -> None:
 def test_places_that_are_long_stay_out_of_the_headers() -> None:
     short, long = "b1short", "b1" + "x" * LINK_BYTES_MAX
     links = {"next": f"/changes?since={short}"}
-    assert _places(JSON, short, links).keys() == {"Link", "Hansard-Bookmark"}
+    assert places_of(JSON, short, short, links).keys() == {"Link", "Hansard-Bookmark"}
     links = {"next": f"/changes?since={long}"}
-    assert _places(JSON, long, links) == {}
-    assert _places(LINES, long, links) == {"Hansard-Bookmark": long}, "which is nowhere else"
+    assert places_of(JSON, long, long, links) == {}
+    assert places_of(LINES, long, short, links)["Hansard-Bookmark"] == long, "which is nowhere else"
+    assert "Link" not in places_of(LINES, long, short, links)
 
 
 def test_not_everybody_is_told_to_come_again_at_once() -> None:

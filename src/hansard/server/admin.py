@@ -8,7 +8,8 @@
 {"ask": "leave", "node": ...}             give a participant up: it departs
 {"ask": "mark", "down": true}             not healthy any more by order, or again
 {"ask": "scrub"}                          look for damage on this disk now; the status says what was found
-{"ask": "holds"}                          what is held, by whom and until when; from where on each bucket is retained
+{"ask": "holds"}                          what is held, by whom and until when; from where on each bucket is retained;
+                                          with "settled": true, all that was answered to anybody before
 {"ask": "hold", "name": ..., "lasts_s": ..., "bookmark": ...}  hold on to all from a place on; or "offsets": {"0": 17}
 {"ask": "let go", "name": ...}            a hold is not needed any more
 {"ask": "tokens"}                         whether one is needed, and what each allows
@@ -38,7 +39,7 @@ from hansard.phaser.government import epoch_of
 
 from . import tokens
 from .grant import EVERYTHING, NOT_ALLOWED, NOTHING_YET, Grant
-from .holding import DropHold, Holding, ListHolds, SetHold, listed
+from .holding import DropHold, Holding, ListHolds, SetHold
 from .tokens import DropToken, Granting, ListTokens, NewToken, Settled
 
 
@@ -155,9 +156,7 @@ class Admin:
             case Mark():
                 self.marked_down = asked.down
                 told(msgspec.json.encode({"down": asked.down}))
-            case ListHolds():
-                told(msgspec.json.encode(listed(core)))
-            case SetHold() | DropHold():
+            case ListHolds() | SetHold() | DropHold():
                 self._holding.ask(asked, core, told, refused)
             case ListTokens():
                 told(msgspec.json.encode(tokens.listed(core)))
