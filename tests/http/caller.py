@@ -70,8 +70,8 @@ class Caller:
 
 
 class Patient(Caller):
-    """Comes again where it is told to, as clients do: on a busy machine nobody may lead for a moment. What is answered so
-    is certainly not stored."""
+    """Comes again where it is told to, as clients do: on a busy machine nobody may lead for a moment. Nothing is stored
+    where that is said."""
 
     def call(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
