@@ -17,6 +17,7 @@ CLAIMS = (
     "failover",
     "http",
     "client",
+    "archive",
 )
 
 

@@ -11,6 +11,7 @@ from pyspark_hansard import DefaultSource
 from pyspark_hansard.options import BATCH_READ, BATCH_WRITE, STREAM_READ, BadOption, Choice, Given, Reach
 from pyspark_hansard.reader import BatchReader
 from pyspark_hansard.rows import Mapping, mapping
+from pyspark_hansard.sink import BatchWriter
 from tests.spark.local import SCHEMA
 
 HERE = {"endpoints": "127.0.0.1:7301"}
@@ -145,6 +146,12 @@ def test_columns_of_a_frame_are_mapped_to_a_changes() -> None:
     )
     options = given(BATCH_WRITE, keyColumn="id", valueColumn="body", orderBy="n")
     assert mapping(options, renamed) == Mapping("id", "body", "", ("n",))
+
+
+def test_a_batch_write_without_a_sink_says_that_it_is_at_least_once() -> None:
+    with pytest.warns(UserWarning, match="each is stored at least once"):
+        BatchWriter(given(BATCH_WRITE), FRAME, overwrite=False)
+    assert BatchWriter(given(BATCH_WRITE, sinkId="s", batchId="7"), FRAME, overwrite=False).batch == 7
 
 
 @pytest.mark.parametrize(

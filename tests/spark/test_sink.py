@@ -5,11 +5,17 @@ from collections import Counter
 from collections.abc import Iterator
 from random import Random
 
+import msgspec
 import pytest
+from msgspec import structs
 
+from hansard.batch import build
+from hansard.client import AsyncClient
 from hansard.testing import Cluster
 from hansard.testing import cluster as running
-from pyspark_hansard.register import Differs, Outdated
+from pyspark_hansard.entrance import entered
+from pyspark_hansard.options import Reach
+from pyspark_hansard.register import Differs, Outdated, Record, Register
 from tests.spark.local import Triple, attempt, everything, half_an_attempt
 
 
@@ -50,6 +56,23 @@ def test_attempts_at_the_same_time_store_each_row_once(cluster: Cluster) -> None
 
     asyncio.run(race())
     assert stored(cluster, "race") == Counter(rows)
+
+
+def test_of_several_records_of_a_batch_the_first_in_the_log_counts(cluster: Cluster) -> None:
+    """Attempts that found none at the same moment have each appended one."""
+    name = "hansard:sink:first:0"
+
+    async def settled() -> tuple[Record, Record]:
+        reach = Reach(tuple(cluster.addresses))
+        async with await AsyncClient.connect(reach.endpoints) as client, entered(reach) as entrance:
+            register = Register(entrance, "first", 0)
+            first = await register.settle(client, 3, 10, "digest")
+            rival = msgspec.json.encode(structs.replace(first, connection=first.connection + 1_000))
+            await client.submit_batch(build([name], [rival], [[name]], connection=client.connection, first_series=1))
+            return first, await register.settle(client, 3, 10, "digest")
+
+    first, again = asyncio.run(settled())
+    assert again == first and len(everything(cluster, tags=name)) == 2
 
 
 def test_an_attempt_with_other_rows_fails_and_stores_nothing(cluster: Cluster) -> None:

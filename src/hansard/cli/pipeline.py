@@ -5,9 +5,11 @@ import typer
 
 from .pipeline_archive import archive
 from .pipeline_restore import restore
+from .pipeline_verify import verify
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Archive, check and restore the log, on Apache Spark."
 )
 app.command()(archive)
+app.command()(verify)
 app.command()(restore)
