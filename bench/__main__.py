@@ -18,6 +18,7 @@ CLAIMS = (
     "http",
     "client",
     "archive",
+    "checkpoint",
 )
 
 

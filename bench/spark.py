@@ -28,9 +28,11 @@ from bench.cluster import Cluster
 from bench.processes import ROOT, Children, ended_by_signal
 from bench.stores import directory
 from bench.table import NO_TARGET, Row, show
-from hansard.batch import Batch, build
+from hansard.batch import Batch
 from hansard.client import AsyncClient
+from pyspark_hansard.carrier import batches
 from pyspark_hansard.columns import TYPES, arrow_schema
+from pyspark_hansard.rows import Mapping, gathered
 
 ROWS: Final = 5_000_000
 BUCKETS: Final = 4
@@ -118,20 +120,13 @@ def best_s(work: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 async def batched_rate(addresses: Sequence[str], changes: int) -> float:
     """What the cluster takes of a client that has built its batches before: the same keys, values and tags."""
-    size = 4_000
-    batches: list[Batch] = []
+    keys = [b"key-%08d" % number for number in range(changes)]
+    table = pa.table(
+        {"key": keys, "value": [b"%064d" % number * 4 for number in range(changes)], "tags": [["batched"]] * changes}
+    )
+    rows = gathered(table.to_batches(), Mapping("key", "value", "tags"), is_sorted=False)
     async with await AsyncClient.connect(addresses, timeout_s=60) as client:
-        for first in range(0, changes, size):
-            keys = [f"key-{number:08}" for number in range(first, first + size)]
-            batches.append(
-                build(
-                    keys,
-                    [f"{number:064}" * 4 for number in range(size)],
-                    [["batched"]] * size,
-                    connection=client.connection,
-                    first_series=first,
-                )
-            )
+        made = list(batches(rows, rows.hashes & (BUCKETS - 1), client.connection, 0))
         room = asyncio.Semaphore(WINDOW)
 
         async def submit(batch: Batch) -> None:
@@ -141,7 +136,7 @@ async def batched_rate(addresses: Sequence[str], changes: int) -> float:
                 room.release()
 
         tasks, began = [], perf_counter()
-        for batch in batches:
+        for batch in made:
             await room.acquire()
             tasks.append(asyncio.ensure_future(submit(batch)))
         await asyncio.gather(*tasks)

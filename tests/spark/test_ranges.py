@@ -234,3 +234,12 @@ def test_what_is_not_retained_any_more_fails_unless_it_may_be_left_out(tmp_path:
             assert shares_of(start[0])[0].start > 20
 
     run(test(), timeout_s=120)
+
+
+def test_a_cluster_that_asks_for_a_token_is_read_with_one() -> None:
+    with running(buckets=1, guarded=True) as guarded:
+        with Client.connect(guarded.addresses, token=guarded.token) as client:
+            client.submit("key", "value", ["x"])
+        assert [row["key"] for row in everything(guarded, token=guarded.token)] == [b"key"]
+        with pytest.raises(Exception, match="token"):
+            everything(guarded, timeoutSeconds=2)
