@@ -11,14 +11,14 @@ WHOLE := tests/cli tests/demo tests/soak tests/testing
 SPARK := $(wildcard tests/spark tests/pipeline)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench sim exhaustive crashes soak fuzz clean distclean
+.PHONY: help demo test check format bench sim exhaustive crashes soak spark kills makers circle fuzz clean distclean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 
 demo: ## show what Hansard does, in a terminal
 	@tools/setup run
-	@$(BIN)/python -m hansard.demo $(ARGS)
+	@JAVA_HOME="$$(tools/java find || true)" $(BIN)/python -m hansard.demo $(ARGS)
 
 test: ## run the tests and 1,200 simulated worlds; ARGS="-k name" runs some of the tests
 	@tools/setup dev
@@ -68,6 +68,22 @@ crashes: ## crash LIVES=50 stores after every operation of their disk; the plain
 soak: ## SECONDS=600 of producers and followers against a cluster whose participants are killed all the time
 	@tools/setup dev
 	@$(BIN)/python -m tests.soak --seconds $(or $(SECONDS),600)
+
+makers: ## kill makers of checkpoints KILLS=20 times, each at some step of its work, and look whether what is there is exact
+	@tools/setup dev
+	@$(BIN)/python -m tests.pipeline.makers --kills $(or $(KILLS),20)
+
+spark: ## the long tests of the Spark data source: 2 million changes, LIVES=30 restarts, several workers
+	@tools/setup dev
+	@$(BIN)/python -m tests.spark.long --lives $(or $(LIVES),30) $(ARGS)
+
+kills: ## kill jobs of the pipeline KILLS=20 times while they work, and look whether their results are exact
+	@tools/setup dev
+	@$(BIN)/python -m tests.pipeline.kills --kills $(or $(KILLS),20) --seed $(or $(SEED),1)
+
+circle: ## CHANGES=5000000 archived, the cluster wiped, restored into twice the buckets, verified; bookmarks resume
+	@tools/setup dev
+	@$(BIN)/python -m tests.pipeline.circle --changes $(or $(CHANGES),5000000)
 
 fuzz: ## feed SECONDS=60 of damaged bytes to the batch reader
 	@tools/setup dev

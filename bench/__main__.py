@@ -16,6 +16,9 @@ CLAIMS = (
     "replication",
     "failover",
     "http",
+    "client",
+    "archive",
+    "checkpoint",
 )
 
 

@@ -15,7 +15,18 @@ Reading:
     plan.py        ranges of offsets as partitions; no IO
     halves.py      one range, through splits of its bucket
     feed.py        what a task reads: ahead, in a thread of its own
-    reader.py      batch reads; filters that Spark pushes down
+    reader.py      batch reads
+    pushed.py      filters that Spark pushes down; no IO
+    streaming.py   streaming reads; what is not read yet is held
+    offsets.py     offsets of a stream, as Spark keeps them; no IO
+    admission.py   how far a batch of a stream goes
+
+Writing:
+
+    sink.py        the writers, for batches and streams
+    rows.py        the rows of a task, in an order that depends on their content alone
+    register.py    what a task is about to store, in the log: how the first attempt binds all others
+    carrier.py     rows as numbered batches, on their way to their buckets
 """
 
 from .source import DefaultSource

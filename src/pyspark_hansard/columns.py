@@ -100,6 +100,11 @@ def _joined(vectors: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(joined), [None, pa.py_buffer(joined)])
 
 
+def _one(arrays: Sequence[pa.Array]) -> pa.Array:
+    """A single one as it is, over the bytes that were received."""
+    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+
+
 def _buckets(batches: Sequence[Batch], bucket: int, count: int, kind: pa.DataType) -> pa.Array:  # noqa: ARG001
     return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(np.full(count, bucket, np.int32))])
 
@@ -121,12 +126,12 @@ def _series(batches: Sequence[Batch], bucket: int, count: int, kind: pa.DataType
 
 
 def _keys(batches: Sequence[Batch], bucket: int, count: int, kind: pa.DataType) -> pa.Array:  # noqa: ARG001
-    keys = pa.concat_arrays([batch.key_array() for batch in batches])
+    keys = _one([batch.key_array() for batch in batches])
     return keys if kind == keys.type else text(keys, "key", batches, bucket)
 
 
 def _values(batches: Sequence[Batch], bucket: int, count: int, kind: pa.DataType) -> pa.Array:  # noqa: ARG001
-    values = pa.concat_arrays([batch.value_array() for batch in batches])
+    values = _one([batch.value_array() for batch in batches])
     if kind == values.type:
         return values
     if pa.types.is_struct(kind):
@@ -146,7 +151,7 @@ def _tags(batches: Sequence[Batch], bucket: int, count: int, kind: pa.DataType) 
         if batch.header.tag_codes:
             total += batch.header.tag_codes
             names.append(_dictionary(batch).take(pa.array(batch.tag_codes)))
-    carried = pa.concat_arrays(names) if names else pa.array([], pa.string())
+    carried = _one(names) if names else pa.array([], pa.string())
     return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(ends)], children=[carried])
 
 

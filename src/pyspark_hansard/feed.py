@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import uvloop
 
+from hansard.batch import Batch
+
 from .columns import record_batch, without_records
 from .entrance import entered, wanted_of
 from .halves import Halves, Piece
@@ -20,6 +22,8 @@ from .places import Range
 
 AHEAD: Final = 3
 """Pieces that are fetched and not taken."""
+LARGE: Final = 1_000
+"""Changes of a batch that is worth a record batch of its own."""
 
 Found = tuple[Range, Piece] | BaseException | None
 """None is the end."""
@@ -87,9 +91,24 @@ def record_batches(
         return
     for whole, piece in Feed(reach, choice, ranges).pieces():
         batches = piece.batches if choice.records else without_records(piece.batches)
-        if not batches:
+        if piece.is_mixed and batches:
+            order = np.argsort(np.concatenate([batch.offsets for batch in batches]))
+            yield record_batch(batches, whole.bucket, schema).take(pa.array(order))
             continue
-        found = record_batch(batches, whole.bucket, schema)
-        if piece.is_mixed:
-            found = found.take(pa.array(np.argsort(np.concatenate([batch.offsets for batch in batches]))))
-        yield found
+        for some in joined(batches):
+            yield record_batch(some, whole.bucket, schema)
+
+
+def joined(batches: Sequence[Batch]) -> Iterator[list[Batch]]:
+    """Small ones together. A large one stands alone: then its bytes need not be copied."""
+    small: list[Batch] = []
+    for batch in batches:
+        if len(batch) < LARGE:
+            small.append(batch)
+            continue
+        if small:
+            yield small
+            small = []
+        yield [batch]
+    if small:
+        yield small

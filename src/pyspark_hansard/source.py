@@ -3,12 +3,20 @@
 import sys
 from typing import Final
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
 from .columns import ddl
-from .options import BATCH_READ, EVERYTHING, Given
+from .options import BATCH_READ, BATCH_WRITE, EVERYTHING, STREAM_READ, STREAM_WRITE, Given
 from .reader import BatchReader, PushingReader
+from .sink import BatchWriter, StreamWriter
+from .streaming import StreamReader
 
 _PUSHING: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 """The program that Spark plans a read with where filters are pushed down. There is no other way to be told: the
@@ -29,3 +37,12 @@ class DefaultSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         given = Given(self.options, BATCH_READ, "a batch read")
         return PushingReader(given, schema) if _PUSHING in sys.modules else BatchReader(given, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 (Spark's name)
+        return StreamReader(Given(self.options, STREAM_READ, "a streaming read"), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return BatchWriter(Given(self.options, BATCH_WRITE, "a batch write"), schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        return StreamWriter(Given(self.options, STREAM_WRITE, "a streaming write"), schema, overwrite=overwrite)

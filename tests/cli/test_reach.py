@@ -75,3 +75,16 @@ def test_what_is_no_address_is_refused(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(typer.Exit):
         reach(["a:b"], None, {})
     assert "'a:b' is no address: HOST:PORT is one" in capsys.readouterr().err
+
+
+def test_urls_are_of_the_http_api_and_operators_questions_are_not_asked_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = reach(["https://log.example/", "http://127.0.0.1:8080"], None, {})
+    assert found.addresses == ("https://log.example", "http://127.0.0.1:8080")
+    with pytest.raises(typer.Exit):
+        found.operator()
+    assert "over the binary protocol, at HOST:PORT" in capsys.readouterr().err
+    with pytest.raises(typer.Exit):
+        reach(["ftp://log.example"], None, {})
+    assert "http://host:port" in capsys.readouterr().err

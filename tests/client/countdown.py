@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from hansard.client import AsyncClient, Change, Receipt
 from tests.cluster.company import Company
+from tests.server.trio import free_addresses
 
 Result = TypeVar("Result")
 
@@ -80,6 +81,7 @@ class Background:
 
     def __init__(self, directory: Path) -> None:
         self._company = Company(directory, "abc", 4)
+        self._company.doors = dict(zip("abc", free_addresses(3), strict=True))
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
 

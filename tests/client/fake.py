@@ -101,7 +101,9 @@ class Bucket:
 def courier_of(client: AsyncClient) -> Courier:
     """Of a client of one bucket."""
     assert client._submitter is not None
-    return client._submitter.lane(0).courier
+    courier = client._submitter.lane(0).courier
+    assert isinstance(courier, Courier)
+    return courier
 
 
 STREAM, NOBODYS = 7, 0

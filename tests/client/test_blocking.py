@@ -10,6 +10,7 @@ import pytest
 
 import hansard
 from hansard.client import Client, ClientClosed, NotReachable, Producer, Receipt, WrongType
+from hansard.client.library import Library
 from tests.client.countdown import Background, addresses
 from tests.client.fake import until
 from tests.cluster.company import Company
@@ -88,7 +89,7 @@ def test_ctrl_c_ends_the_waiting_and_the_client_can_still_be_used(company: Compa
 
         def interrupt() -> None:
             library = client._client._library
-            assert library is not None
+            assert isinstance(library, Library)
             while not any(any(tide._waiting.values()) for tide in list(library._tides.values())):
                 threading.Event().wait(0.001)
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -181,5 +182,48 @@ def test_a_name_goes_on_where_it_was_committed_and_holds_what_comes_after(tmp_pa
             assert (await client.page(since=gone.value.start, limit=1)).changes
             assert (await client.page(limit=1)).at_start, "from the beginning of what there is"
             await client.let_go("billing")
+
+    run(test(), timeout_s=120)
+
+
+def test_a_name_that_is_followed_keeps_its_hold_though_nothing_comes_to_be_committed(tmp_path: Path) -> None:
+    async def held(client: AsyncClient) -> dict[str, Any]:
+        told = await client.ask({"ask": "holds", "settled": True})
+        return {hold["name"]: hold for hold in told["holds"]}
+
+    async def test() -> None:
+        async with Company(tmp_path, "abc", 2) as company, await connected(company) as client:
+            await client.submit("k", 0)
+            follow = client.follow(name="quiet", hold_s=4.0)
+            assert (await anext(follow)).json() == 0
+            place = await follow.commit()
+            first = (await held(client))["quiet"]
+            waiting = asyncio.create_task(anext(follow))
+
+            async def is_renewed() -> bool:
+                return bool((await held(client))["quiet"]["expires_us"] > first["expires_us"] + 3_000_000)
+
+            await company.until(is_renewed, "a hold is over while somebody follows")
+            renewed = (await held(client))["quiet"]
+            assert renewed["offsets"] == {str(bucket): offset for bucket, offset in place.offsets.items()}
+            await client.submit("k", 1)
+            assert (await waiting).json() == 1
+
+    run(test(), timeout_s=120)
+
+
+def test_a_participant_that_is_asked_for_a_place_shows_what_was_committed_at_another(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Company(tmp_path, "abc", 2) as company:
+            where = addresses(company)
+            async with await AsyncClient.connect(where[:1]) as one, await AsyncClient.connect(where[2:]) as other:
+                for client in (one, other):
+                    client._door.atlas.everybody = lambda seeds=client._door.atlas.seeds: list(seeds)  # type: ignore[method-assign,misc,union-attr]
+                await one.submit_many(["k"] * 60, list(range(60)))
+                for number in range(0, 60, 2):
+                    follow = (one, other)[number // 2 % 2].follow(name="relay")
+                    assert (await anext(follow)).json() == number, "an earlier place was shown"
+                    await anext(follow)
+                    await follow.commit()
 
     run(test(), timeout_s=120)

@@ -54,7 +54,8 @@ def test_each_leader_is_sent_its_own(tmp_path: Path) -> None:
             table = await company.ask("a", ask="table")
             leaders = {record["bucket"]: record["address"] for record in table["buckets"]}
             assert client._submitter is not None and len(set(leaders.values())) == 3
-            assert {bucket: lane.courier._address for bucket, lane in client._submitter.lanes.items()} == leaders
+            couriers = {bucket: lane.courier for bucket, lane in client._submitter.lanes.items()}
+            assert {bucket: vars(courier)["_address"] for bucket, courier in couriers.items()} == leaders
 
     run(test(), timeout_s=120)
 

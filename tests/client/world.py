@@ -6,11 +6,11 @@ or hangs up. At the end every claim that was made to a caller is held against wh
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from hansard.batch import Batch, build
-from hansard.client import ClientError, NotStored, OutcomeUnknown, Receipts, SeriesGap, Settings
+from hansard.client import ClientError, NotStored, OutcomeUnknown, Receipt, Receipts, SeriesGap, Settings
 from hansard.client.numbering import Numbering
 from hansard.client.stream import Stream
 from hansard.client.submission import Submission
@@ -42,9 +42,13 @@ class Noted(Submission):
         part.batch = batch
         return part
 
-    def stored(self, receipts: Receipts) -> None:
+    def stored(self, receipts: Sequence[Receipt]) -> None:
         assert self.told is None, "told twice"
+        assert isinstance(receipts, Receipts)
         self.told = receipts
+
+    def stored_in_part(self, receipts: Mapping[int, Receipt]) -> None:
+        raise AssertionError("over the binary protocol a batch is one bucket's, and stored as a whole")
 
     def failed(self, error: ClientError) -> None:
         assert self.told is None, "told twice"

@@ -52,7 +52,9 @@ ROOMS: Final[Mapping[str, Room]] = {
         "a real cluster, reached as any user reaches it, and founded with settings of its own",
         *("server", "client", "participant", "phaser", "storage", "wire", "consensus", "distributor"),
     ),
-    "pipeline": _room("the jobs read and write as any client does", "client", "batch", "bookmark", "checkpoint"),
+    "pipeline": _room(
+        "the jobs read and write as any client does", "client", "batch", "bookmark", "checkpoint", "wire"
+    ),
     "console": _room("the page speaks to a server over HTTP only"),
     "pyspark_hansard": _room(
         "the Spark data source reads and submits as any client does", "client", "batch", "bookmark", "wire"

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from hansard.client import Client, NotReachable
 from hansard.server.plan import planned
 from hansard.server.settings import gathered
 from hansard.server.start import Plan
@@ -40,6 +41,12 @@ def test_certificates_do_as_well_as_tokens(tmp_path: Path) -> None:
         with town.caller("c") as nobody, town.caller("c", "reader") as reader:
             assert nobody.get("/changes").problem == "no-token"
             assert reader.get("/changes?key=sealed").json["changes"]
+        url = ["https://{}:{}".format(*town.address("b"))]
+        with Client.connect(url, tls=trusting(certs, "read+submit-etl")) as client:
+            client.submit("sealed", 2)
+            assert [change.text for change in client.read(key="sealed")] == ["1", "2"]
+        with pytest.raises(NotReachable, match="certificate"):
+            Client.connect(url, timeout_s=1)  # this machine does not know the authority
 
 
 def test_without_tls_only_this_machine_is_let_in(tmp_path: Path) -> None:

@@ -66,16 +66,44 @@ def test_who_does_not_know_the_time_waits_a_while_for_all_voters() -> None:
     assert clock.wall_us(100_000, NOON + 100_000) == NOON + 100_000
 
 
-def test_an_answer_that_took_too_long_counts_only_if_nothing_is_known() -> None:
+def slow(clock: ClusterClock, *asked_us: int) -> None:
+    """The leader is asked at these times, says that it was noon at the beginning, and takes four seconds."""
+    for at_us in asked_us:
+        clock.told("a", ClockTold(at_us, NOON + at_us + 2 * SECOND, NOON + at_us + 2 * SECOND), "a", at_us + 4 * SECOND)
+
+
+def test_answers_that_take_too_long_count_only_if_nothing_is_known_and_all_do() -> None:
     clock = ClusterClock("b", SECOND)
-    clock.told("a", ClockTold(0, NOON, NOON), "a", UNKNOWN_RTT_US_MAX + 1)
+    for asked in range(9):
+        clock.told("a", ClockTold(asked, NOON, NOON), "a", asked + UNKNOWN_RTT_US_MAX + 1)
+    slow(clock, 20 * SECOND, 24 * SECOND)
     assert not clock.known
-    clock.told("a", ClockTold(0, NOON, NOON), "a", 4 * SECOND)
-    assert clock.wall_us(4 * SECOND, NOON + DAY) == NOON + 2 * SECOND + TOLERANCE_US
-    clock.told("a", ClockTold(0, NOON + DAY, NOON + DAY), "a", RTT_US_MAX + 1)
-    assert clock.wall_us(4 * SECOND, NOON + DAY) == NOON + 2 * SECOND + TOLERANCE_US
+    slow(clock, 28 * SECOND)
+    assert clock.wall_us(32 * SECOND, NOON + DAY) == NOON + 32 * SECOND + TOLERANCE_US
+    for asked in range(40 * SECOND, 44 * SECOND, SECOND):
+        clock.told("a", ClockTold(asked, NOON + DAY, NOON + DAY), "a", asked + RTT_US_MAX + 1)
+    assert clock.wall_us(32 * SECOND, NOON + DAY) == NOON + 32 * SECOND + TOLERANCE_US
     clock.told("a", ClockTold(0, NOON, NOON), "a", RTT_US_MAX)
     assert clock.wall_us(0, NOON + DAY) == NOON - RTT_US_MAX // 2 + TOLERANCE_US
+
+
+def test_answers_that_waited_while_one_slept_say_nothing() -> None:
+    """They are off by half of the sleep, however many there are; the next question is answered quickly."""
+    clock = ClusterClock("b", SECOND)
+    for asked_us in range(0, SECOND, 100_000):
+        clock.told("a", ClockTold(asked_us, NOON + asked_us, NOON + asked_us), "a", 4 * SECOND)
+    assert not clock.known
+    clock.told("a", ClockTold(4 * SECOND, NOON + 4 * SECOND, NOON + 4 * SECOND), "a", 4 * SECOND)
+    assert clock.wall_us(4 * SECOND, NOON) == NOON + 4 * SECOND - TOLERANCE_US
+
+
+def test_two_sleeps_with_a_quick_answer_between_them_are_not_a_slow_network() -> None:
+    clock = ClusterClock("a", SECOND)
+    told = [(0, 4), (4, 8), (8, 8), (9, 13), (13, 17)]
+    for asked, heard in told:
+        clock.told("b", ClockTold(asked * SECOND, NOON + asked * SECOND, 0), "a", heard * SECOND)
+    clock.measure("a", ["a", "b"], 17 * SECOND, NOON + 17 * SECOND)
+    assert not clock.known  # the only answer that says anything is too old
 
 
 def test_only_the_leader_is_believed() -> None:

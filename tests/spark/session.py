@@ -27,7 +27,8 @@ def prepare() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
 
 
-def builder(master: str = "local[2]") -> SparkSession.Builder:
+def builder(master: str = "local[2,8]") -> SparkSession.Builder:
+    """Two tasks at a time, each tried up to eight times."""
     prepare()
     return (
         SparkSession.builder.master(master)

@@ -4,7 +4,8 @@ It is held against the clocks of those who voted in the last seconds: that is ho
 for. Where their number is even, either of the two in the middle will do. A leader that has not been told the time for a
 while goes on by its own steady clock, so it may be off by what that one drifts meanwhile. A stamp is never lower than
 the one before it in the bucket; where that is what keeps it high, it is not looked at. And as long as only two voters
-are heard, of whom one is wrong, nobody can say which one.
+are heard, of whom one is wrong, nobody can say which one; who believed the wrong one then goes on with that until more
+of them are heard.
 """
 
 from collections import deque
@@ -43,6 +44,8 @@ class Stamps(Oracle):
         """When each node last heard each other one's clock."""
         self._undecided_us = -RECENT_US
         """When nobody could say last which of two clocks was wrong."""
+        self._unsettled = False
+        """Whether no majority has been heard since."""
         self._last: dict[int, int] = {}
         """The last stamp in each bucket that anybody has seen."""
         self._doubtful: dict[tuple[int, int, int], str] = {}
@@ -121,7 +124,11 @@ class Stamps(Oracle):
             heard = [name for name in voters if self._heard_us.get((leader.name, name), -1) >= fresh_us]
             there = {leader.name, *heard} & {*voters}
             if world.wrong.name in there and len(there) <= 2:
-                self._undecided_us = now_us
+                self._unsettled = True
+            elif 2 * len(there) > len(voters):
+                self._unsettled = False
+        if self._unsettled:
+            self._undecided_us = now_us
         return now_us - self._undecided_us < RECENT_US
 
     def _seen(self, copy: "Copy") -> None:

@@ -96,19 +96,27 @@ def from_arrow(
     connection: int = 0,
     first_series: int = 0,
     previous_series: int = NO_SERIES,
+    series: Int64s | None = None,
+    hashes: Int64s | None = None,
 ) -> Batch:
-    """A batch of the columns `key`, `value` and, if they are there, `tags` and `timestamp`; others do not matter."""
+    """A batch of the columns `key`, `value` and, if they are there, `tags` and `timestamp`; others do not matter.
+
+    `series` are given where they do not simply count up from `first_series`, and `hashes` of the keys where they are
+    known already."""
     check_count(table.num_rows)
     keys = _cast(_column(table, "key"), "key", _BINARY, _is_text)
     values = _cast(_column(table, "value"), "value", _BINARY, _is_text)
     names = table.schema.names
     columns = Columns(
         keys=_blobs(keys, "key", KEY_BYTES_MAX),
-        hashes=key_hashes(keys.to_pylist()),
+        hashes=key_hashes(keys.to_pylist()) if hashes is None else hashes,
         values=_blobs(values, "value", VALUE_BYTES_MAX),
         tags=_tags(_column(table, "tags")) if "tags" in names else Tags.none(table.num_rows),
         timestamps=_timestamps(_column(table, "timestamp")) if "timestamp" in names else None,
+        series=series,
     )
+    if series is not None:
+        first_series = int(series[0])
     return submission(columns, connection, first_series, previous_series)
 
 

@@ -12,7 +12,7 @@ It does no IO and reads no clock: whoever reads the same records comes to the sa
 
 from .docket import Docket, Filed
 from .records import BadRecord, End, Layer, Left, Record, Start, decoded, encoded
-from .subject import RECORDS, RESERVED, BadSubject, Subject, may_see
+from .subject import RECORDS, RESERVED, BadSubject, Subject, may_see, umbrella
 
 __all__ = [
     "RECORDS",
@@ -30,4 +30,5 @@ __all__ = [
     "decoded",
     "encoded",
     "may_see",
+    "umbrella",
 ]

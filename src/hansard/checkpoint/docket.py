@@ -41,6 +41,8 @@ class Docket:
     """The ids of all starts that counted."""
     in_vain: list[Filed[End]] = field(default_factory=list)
     """Ends that came after another one of the same number."""
+    starts: list[Filed[Start]] = field(default_factory=list)
+    """All of them, whether or not they count."""
 
     @classmethod
     def of(cls, records: Iterable[Filed[Record]]) -> "Docket":
@@ -73,11 +75,17 @@ class Docket:
         """What somebody who starts now has to say."""
         return self.number + 1 if self.ends or self.holder is None else self.holder.record.number
 
+    @property
+    def unsettled(self) -> set[str]:
+        """The ids of those whose end could still be the first of its number."""
+        return {each.record.id for each in self.starts if each.record.number > self.number}
+
     def is_busy(self, now_us: int) -> bool:
         return self.holder is not None and now_us < expiry_us(self.holder)
 
     def _start(self, start: Start, filed: Filed[Start]) -> None:
         holder = self.holder
+        self.starts.append(filed)
         if start.number != self.next_number and (self.ends or holder is not None):
             return
         if holder is not None:

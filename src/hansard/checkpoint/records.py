@@ -42,6 +42,8 @@ class Start(Struct, frozen=True, omit_defaults=True, kw_only=True, tag="start", 
     """The id of the checkpoint before; empty if there is none."""
     bookmark: str
     """The checkpoint will be at this one."""
+    after: str = ""
+    """A bookmark before which there is nothing of its subject, where that is known."""
     lasts_us: int
     """So long after this record, by the cluster's time, nobody else begins the same; then anybody may."""
 

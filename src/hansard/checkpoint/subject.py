@@ -8,6 +8,7 @@ what carries it (`may_see`), and nobody who is limited to tags may write it: wha
     hansard:checkpoint/any/["A","B"]      those that carry one of these at least
     hansard:checkpoint/all/["A","B"]      those that carry every one of them
     hansard:checkpoint/log                everything, but for records
+    hansard:checkpoint/each/PREFIX        no checkpoint, but all those of tags that begin so, made together
 
 The same name is the key of the records, so those of one subject are in one bucket, and have one order.
 """
@@ -26,6 +27,11 @@ NAME_BYTES_MAX: Final = 256
 """It is a tag, and no tag is longer."""
 
 Match = Literal["any", "all"]
+
+
+def umbrella(prefix: str) -> str:
+    """What the records of a run are under that makes the checkpoints of all tags with a prefix."""
+    return f"{RECORDS}/each/{prefix}"
 
 
 class BadSubject(ValueError):

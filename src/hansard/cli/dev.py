@@ -32,9 +32,9 @@ def dev(
 ) -> None:
     """Run a whole cluster on this machine, for trying things out.
 
-    Its participants are processes of their own, on loopback addresses, and need no token. Their logs are beside their
-    data. It says where they are when all of them take part, and stops them in order when it is told to stop, by Ctrl-C
-    or SIGTERM; a second Ctrl-C kills them.
+    Its participants are processes of their own, on loopback addresses, and need no token; they speak HTTP, too. Their
+    logs are beside their data. It says where they are when all of them take part, and stops them in order when it is
+    told to stop, by Ctrl-C or SIGTERM; a second Ctrl-C kills them.
 
     With --data the next "hansard dev" of the same directory goes on with what is there.
     """

@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+import shutil
 import sys
 import tempfile
 import time
@@ -90,18 +91,21 @@ def wait(cluster: LocalCluster) -> None:
 
 def _json(cluster: LocalCluster) -> Iterator[str]:
     nodes = {child.name: child.address for child in cluster.children.values()}
-    yield json_line({"addresses": cluster.addresses, "participants": nodes, "data": str(cluster.directory)})
+    found = {"addresses": cluster.addresses, "http": cluster.urls, "participants": nodes}
+    yield json_line({**found, "data": str(cluster.directory)})
 
 
 def _welcome(cluster: LocalCluster, *, kept: bool) -> Iterator[str]:
     kept_text = "is kept" if kept else "goes away with them; --data DIR keeps it"
     yield f"{len(cluster.children)} participants run. Their data, in {cluster.directory}, {kept_text}."
     for child in cluster.children.values():
-        yield f"  {child.name}  {child.address}  log {child.log}"
+        yield f"  {child.name}  {child.address}  {child.url}/docs  log {child.log}"
     addresses = ",".join(cluster.addresses)
     usual = cluster.addresses[0].endswith(f":{PORT}")
     yield "Try in another shell" + (":" if usual else f", after  export HANSARD_ADDRESSES={shlex.quote(addresses)} :")
-    yield '  hansard submit user:17 \'{"plan": "pro"}\' --tag tenant:acme'
-    yield "  hansard tail --tag tenant:acme"
-    yield "  hansard status --watch"
+    # Whoever has called it by its path is not helped by a name that the shell does not know.
+    command = "hansard" if shutil.which("hansard") else sys.argv[0]
+    yield f'  {command} submit user:17 \'{{"plan": "pro"}}\' --tag tenant:acme'
+    yield f"  {command} tail --tag tenant:acme"
+    yield f"  {command} status --watch"
     yield "Ctrl-C stops them."

@@ -24,6 +24,8 @@ STOP_S_MAX: Final = 15.0
 LOOK_S: Final = 0.02
 LOG_LINES: Final = 5
 PORTS: Final = range(20_000, 32_000)
+DOORS: Final = 20
+"""So many ports after its own, where that is free, a participant speaks HTTP."""
 
 
 class NotStarted(OSError):
@@ -33,16 +35,22 @@ class NotStarted(OSError):
 class Child:
     """One participant."""
 
-    def __init__(self, name: str, directory: Path, port: int) -> None:
+    def __init__(self, name: str, directory: Path, port: int, door: int) -> None:
         self.name = name
         self.directory = directory
         self.port = port
+        self.door = door
+        """Where it speaks HTTP."""
         self.process: subprocess.Popen[bytes] | None = None
         self._is_ready = False
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.door}"
 
     @property
     def log(self) -> Path:
@@ -60,7 +68,7 @@ class Child:
         # An interrupt within Popen would leave a child that nobody knows, and so nobody ends.
         with HeldInterrupts(), self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*command, "--listen", self.address, *words],
+                [*command, "--listen", self.address, "--http", str(self.door), *words],
                 env={**environment, "HANSARD_LOG_FORMAT": "human"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -123,13 +131,21 @@ class LocalCluster:
     def addresses(self) -> list[str]:
         return [child.address for child in self.children.values()]
 
+    @property
+    def urls(self) -> list[str]:
+        return [child.url for child in self.children.values()]
+
     def start(self, participants: int, port: int | None) -> None:
         """That many, at this port and those after it, or at any; returns when all take part. Who has been there before
         goes on with its data."""
         names = [chr(ord("a") + number) for number in range(participants)]
-        ports = free_ports(participants) if port is None else range(port, port + participants)
-        for name, number in zip(names, ports, strict=True):
-            self.children[name] = Child(name, self.directory / name, number)
+        ports: Sequence[int] = free_ports(participants)
+        doors: Sequence[int] = free_ports(participants, ports)
+        if port is not None:
+            ports, usual = range(port, port + participants), range(port + DOORS, port + DOORS + participants)
+            doors = usual if participants <= DOORS and are_free(usual) else doors
+        for name, number, door in zip(names, ports, doors, strict=True):
+            self.children[name] = Child(name, self.directory / name, number, door)
         for name in names:
             self._begin(name, participants)
         self.await_ready(*names)
@@ -154,8 +170,8 @@ class LocalCluster:
     def add(self) -> str:
         """Another one, with nothing on its disk; its name, when it takes part."""
         name = chr(ord("a") + len(self.children))
-        (port,) = free_ports(1)
-        self.children[name] = Child(name, self.directory / name, port)
+        port, door = free_ports(2)
+        self.children[name] = Child(name, self.directory / name, port, door)
         self.restart(name)
         return name
 
@@ -188,10 +204,12 @@ class LocalCluster:
             child.wait(STOP_S_MAX)
 
 
-def free_ports(count: int) -> list[int]:
+def free_ports(count: int, taken: Sequence[int] = ()) -> list[int]:
     """On loopback, all different, and below those that connections are given."""
     found: list[int] = []
     for port in random.sample(PORTS, len(PORTS)):
+        if port in taken:
+            continue
         with socket.socket() as probe, suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("127.0.0.1", port))

@@ -133,7 +133,8 @@ def _lines(load: Load, tally: Tally) -> Iterator[str]:
     bytes_per_s = size_text(int(tally.rate * load.size))
     rate = f"{tally.rate:,.0f}/s, {bytes_per_s}/s"
     yield f"{tally.changes:,} changes of {load.size} bytes in {tally.took_s:.1f} s: {rate}"
-    shape = f"{load.clients} clients, {load.window} submissions of {load.batch} under way for each"
+    clients = "1 client" if load.clients == 1 else f"{load.clients} clients"
+    shape = f"{clients}, {load.window} submissions of {load.batch} under way for each"
     yield f"latency of a submission ({shape}):"
     yield "  " + "   ".join(f"{name} {value:.2f} ms" for name, value in tally.percentiles_ms().items())
     yield from histogram(tally)

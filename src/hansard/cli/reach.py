@@ -8,7 +8,7 @@ Profiles are in ~/.config/hansard/profiles.toml, or in the file that HANSARD_PRO
     default = "home"
 
     [home]
-    addresses = ["127.0.0.1:7301", "127.0.0.1:7302"]
+    addresses = ["127.0.0.1:7301", "127.0.0.1:7302"]   # or URLs of the HTTP API, for those who submit and read
 
     [work]
     addresses = ["a.example:7301", "b.example:7301"]
@@ -64,6 +64,9 @@ class Reach(NamedTuple):
     def operator(self, timeout_s: float = 10.0) -> "Operator":
         from hansard.client.operator import Operator  # noqa: PLC0415
 
+        if any("://" in address for address in self.addresses):
+            reason = "this is asked over the binary protocol, at HOST:PORT; submit, read, tail and bench take URLs, too"
+            raise fail(reason, USAGE)
         return Operator(self.addresses, timeout_s=timeout_s, token=self.token, tls=self.tls)
 
 
@@ -117,7 +120,14 @@ def _meant(name: str, known: Any) -> str:
 
 
 def _address(text: str) -> str:
-    """With the usual port, where none is given."""
+    """With the usual port, where none is given. A URL is one of the HTTP API."""
+    if "://" in text:
+        from hansard.client.web.address import origin_of  # noqa: PLC0415
+
+        try:
+            return str(origin_of(text))
+        except ValueError as error:
+            raise fail(str(error), USAGE) from error
     host, colon, port = text.rpartition(":")
     if not colon or text.endswith("]"):
         return f"{text}:{PORT}"

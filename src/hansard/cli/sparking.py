@@ -38,6 +38,7 @@ Root = Annotated[
 def sparking(master: str) -> "Iterator[tuple[SparkSession, Shown]]":
     """A session, and where to say what is done; ends the command with one line where Spark cannot, or there is none."""
     try:
+        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # noqa: PLC0415
         from pyspark.errors import PySparkException  # noqa: PLC0415
 
         from hansard.pipeline.session import session  # noqa: PLC0415
@@ -52,13 +53,15 @@ def sparking(master: str) -> "Iterator[tuple[SparkSession, Shown]]":
     try:
         with Shown(spark) as shown:
             yield spark, shown
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise fail(f"Spark has failed: {first_line(error)}") from error
 
 
 def first_line(error: Exception) -> str:
     """What Spark says comes with pages of where it was."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    lines = [line.strip(" :") for line in str(error).splitlines()]
+    said = [line for line in lines if line and not line.startswith("An error occurred while calling")]
+    return said[0] if said else type(error).__name__
 
 
 def source_of(where: Reach) -> "Source":

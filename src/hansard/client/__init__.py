@@ -1,6 +1,8 @@
-"""Clients of a cluster, over the binary protocol: `AsyncClient` for asyncio, `Client` for everybody else.
+"""Clients of a cluster: `AsyncClient` for asyncio, `Client` for everybody else.
 
-    client.py          AsyncClient: what a program calls; connecting; keeping up with the table
+    client.py          AsyncClient: what a program calls
+    binary.py          reaching a cluster over the binary protocol; keeping up with the table
+    web/               reaching it over HTTP, where nothing else goes out
     blocking.py        Client: the same, for programs without a loop
     loop.py            a loop in a thread, for those
     atlas.py           which buckets there are and who has them, as far as it is known; no IO
@@ -24,7 +26,9 @@ Submitting:
 
 Reading:
 
+    wish.py            what a reader asks for
     library.py         pages, bookmarks, names that hold a place
+    records.py         what it knows of checkpoints
     following.py       reading to the end, and for ever
     checkpoints.py     which checkpoints there are, by their records in the log
     bootstrap.py       starting from one, and following from there

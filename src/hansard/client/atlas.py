@@ -30,6 +30,14 @@ class Atlas:
         self._table: Tabled | None = None
         self._homes: list[int] = [0]
 
+    @classmethod
+    def even(cls, buckets: int) -> "Atlas":
+        """So many buckets, and nothing is known of where they are: lanes of a client that has no table."""
+        atlas = cls(())
+        atlas._levels = dict.fromkeys(range(buckets), buckets)
+        atlas._chart()
+        return atlas
+
     @property
     def buckets(self) -> list[int]:
         """All that have keys of their own."""

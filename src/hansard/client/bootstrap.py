@@ -2,19 +2,16 @@
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hansard.bookmark import Bookmark
 from hansard.checkpoint import RECORDS, Subject
 
 from .checkpoints import Checkpoint, newest_of
-from .cursor import Cursor
-from .following import RUN, Follow
+from .following import RUN, AnyCursor, AnyLibrary, Follow
 from .page import Change
 from .state import State
-
-if TYPE_CHECKING:
-    from .library import Library, Wish
+from .wish import Wish
 
 NOT_YET: Final = "the state is not loaded yet, and has no bookmark: read on until `is_loaded`"
 
@@ -29,9 +26,7 @@ class Bootstrap(Follow):
     that is `Gone`.
     """
 
-    def __init__(
-        self, library: "Library", subject: Subject, wish: "Wish", timeout_s: float, location: str = ""
-    ) -> None:
+    def __init__(self, library: AnyLibrary, subject: Subject, wish: Wish, timeout_s: float, location: str = "") -> None:
         super().__init__(library, wish, timeout_s)
         self.subject = subject
         self.checkpoint: Checkpoint | None = None
@@ -54,7 +49,7 @@ class Bootstrap(Follow):
     async def commit(self) -> Bookmark:
         raise ValueError("who bootstraps has no name; go on from `bookmark` with follow(name=...)")
 
-    async def _opened(self) -> Cursor:
+    async def _opened(self) -> AnyCursor:
         library = self._library
         newest = newest_of(self.subject, await library.docket(self.subject))
         since = newest.bookmark if newest is not None else library.beginning()

@@ -16,21 +16,21 @@ class Chain:
         """The last series of each batch that is certainly not stored, and not followed by anything stored."""
         self._last = max(missing, default=NO_SERIES)
         """Of all."""
-        self._stored = NO_SERIES
+        self.stored_last = NO_SERIES
 
     def put(self, submission: Submission, pending: Iterable[Submission]) -> None:
         """Nearly always they rise; a caller goes back to submit something again."""
         before = self._last
         if before >= submission.first:
-            known = [self._stored, *self.missing, *[other.last for other in pending if other is not submission]]
+            known = [self.stored_last, *self.missing, *[other.last for other in pending if other is not submission]]
             before = max([series for series in known if series < submission.first], default=NO_SERIES)
         submission.previous = before
         self._last = max(self._last, submission.last)
 
     def stored(self, submission: Submission) -> None:
-        self._stored = max(self._stored, submission.last)
+        self.stored_last = max(self.stored_last, submission.last)
         if self.missing:
-            self.missing = {series for series in self.missing if series > self._stored}
+            self.missing = {series for series in self.missing if series > self.stored_last}
 
     def missed(self, submission: Submission) -> None:
         """It is certainly not stored."""

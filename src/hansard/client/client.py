@@ -1,45 +1,33 @@
 """The client of a whole cluster: submits each change to the leader of its bucket, and reads all buckets as one log."""
 
-import asyncio
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from datetime import datetime
 from random import Random
 from ssl import SSLContext
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from msgspec.structs import replace
 
 from hansard.batch import Batch, Text
 from hansard.bookmark import Bookmark
 from hansard.checkpoint import Subject
-from hansard.wire.request import Table, Tabled
 
-from .atlas import Atlas
+from .binary import Binary
 from .bootstrap import Bootstrap
 from .change import Value, checked, encoded, key_bytes
 from .checkpoints import Checkpoint, checkpoint_of
-from .correspondence import GRACE_S, Correspondence
 from .cursor import PAGE_BYTES
-from .errors import InvalidSubmission, NotReachable, NotReadable, ReadError, Refused
+from .errors import InvalidSubmission, NotReachable
 from .following import HOLD_S, Follow, Reading
 from .library import Library, Place, Wish
-from .link import HELLO
-from .numbering import Numbering
 from .page import Page
 from .producer import LINGER_S, LOT_BYTES_MAX, WINDOW, Producer
-from .reading import Match, Order, Reader
+from .reading import Match, Order
 from .receipts import Receipt
-from .roster import Backoff, Roster
 from .settings import Settings
 from .submitter import Submitter
-from .switchboard import Switchboard
-
-TABLE_S: Final = 25.0
-"""A newer table is waited for so long, and then asked for again."""
-TABLE_PAUSE_S: Final = 0.1
-"""While much is moved, not every version of it is asked for."""
+from .web import Web, WebLibrary, is_web
 
 
 class AsyncClient:
@@ -50,27 +38,11 @@ class AsyncClient:
     order in which they were submitted, whatever happens to connections, leaders and buckets.
     """
 
-    def __init__(
-        self, addresses: Sequence[str], settings: Settings, random: Random, token: str, tls: SSLContext | None
-    ) -> None:
+    def __init__(self, door: Binary | Web, settings: Settings) -> None:
+        self._door = door
         self._settings = settings
-        self._random = random
-        self._seats = Roster(addresses, self._backoff())
-        hello = replace(HELLO, token=token) if token else HELLO
-        self._switchboards = [Switchboard(settings.timeout_s, hello, tls, kept=kept) for kept in (False, True)]
-        """For submissions, and for all else: who reads a large page does not hold up a receipt."""
-        self._submitter: Submitter | None = None
-        self._library: Library | None = None
-        self._correspondence: Correspondence | None = None
-        self._atlas = Atlas(addresses)
         self._name = ""
-        self._forbidden = ""
-        """Why it may not submit."""
-        self._watching: asyncio.Task[None] | None = None
         self._is_closed = False
-
-    def _backoff(self) -> Backoff:
-        return Backoff(self._settings.backoff_min_s, self._settings.backoff_max_s, self._random)
 
     @classmethod
     async def connect(
@@ -87,7 +59,8 @@ class AsyncClient:
         random: Random | None = None,
     ) -> Self:
         """To the cluster of whichever of the addresses ("host:port") answers; NotReachable if none does until the
-        timeout.
+        timeout. Addresses such as "http://host:port" or "https://host" are those of the HTTP API, for places where
+        nothing else goes out.
 
         A `name` gets the same connection number each time, and its program numbers its batches itself: it submits by
         `submit_batch` only, because nobody else knows which numbers were used before.
@@ -99,62 +72,26 @@ class AsyncClient:
         skeleton`.
         """
         settings = replace(settings or Settings(), timeout_s=timeout_s)
-        client = cls(addresses, settings, random or Random(), token, tls)
+        random = random or Random()
+        if is_web(addresses):
+            if connection is not None:
+                raise ValueError("over HTTP there are connections that were asked for, and no others")
+            client = cls(Web(addresses, settings, random, token, tls), settings)
+        else:
+            client = cls(Binary(addresses, settings, random, token, tls), settings)
+        client._name = name
         is_open = False
         try:
             if connection is None:
-                await client._join(name)
-                assert client._library is not None
-                client._library.guarded = bool(token) if guarded is None else guarded
+                await client._door.join(name, guarded=bool(token) if guarded is None else guarded)
             else:
-                await client._join_skeleton(connection)
+                assert isinstance(client._door, Binary)
+                await client._door.join_skeleton(connection)
             is_open = True
         finally:
             if not is_open:
                 await client.close()
         return client
-
-    async def _join(self, name: str) -> None:
-        settings, self._name = self._settings, name
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + settings.timeout_s
-        self._correspondence = Correspondence(self._atlas, self._switchboards[1], self._backoff)
-        try:
-            table = await self._correspondence.table(settings.timeout_s, settings.timeout_s / 3)
-            number = await self._numbered(name, max(0.1, deadline - loop.time()))
-        except NotReadable as error:
-            raise NotReachable(str(error)) from error
-        self._atlas.begin(table)
-        self._submitter = Submitter(
-            self._atlas,
-            Numbering(number),
-            self._switchboards[0],
-            settings,
-            self._backoff,
-            renew=None if name else self._new_number,
-        )
-        self._submitter.halved = self._halved
-        reader = Reader(self._atlas, self._correspondence, self._backoff, self._random)
-        reader.stored_end = self._submitter.stored_end
-        self._library = Library(self._atlas, self._correspondence, reader, self._refresh, settings.timeout_s)
-        self._watching = loop.create_task(self._watch())
-
-    async def _numbered(self, name: str, timeout_s: float) -> int:
-        """A connection number; 0 for who may only read."""
-        assert self._correspondence is not None
-        try:
-            return await self._correspondence.connect(name, 0, timeout_s)
-        except Refused as error:
-            self._forbidden = error.reason
-            return 0
-
-    async def _join_skeleton(self, connection: int) -> None:
-        numbering = Numbering(connection)
-        self._submitter = Submitter(
-            self._atlas, numbering, self._switchboards[0], self._settings, self._backoff, roster=self._seats
-        )
-        deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
-        await self._submitter.lane(0).courier.open(deadline)
 
     async def __aenter__(self) -> Self:
         return self
@@ -169,51 +106,7 @@ class AsyncClient:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.wait([self._watching])
-        if self._submitter is not None:
-            await self._submitter.close()
-        if self._library is not None:
-            await self._library.close()
-        for switchboard in self._switchboards:
-            await switchboard.close()
-
-    # The table.
-
-    async def _watch(self) -> None:
-        """Whoever knows of a newer one says so at once."""
-        while True:
-            with suppress(ReadError):
-                await self._ask_for_table(TABLE_S)
-            await asyncio.sleep(TABLE_PAUSE_S)
-
-    async def _refresh(self) -> None:
-        with suppress(ReadError):
-            await self._ask_for_table(0)
-
-    async def _ask_for_table(self, wait_s: float) -> None:
-        assert self._correspondence is not None and self._submitter is not None
-        version, wait_us = self._atlas.version, int(wait_s * 1_000_000)
-        timeout_s = wait_s + self._settings.timeout_s
-        tabled = await self._correspondence.ask_anybody(
-            lambda id: Table(id, version, wait_us), Tabled, "the table of buckets", timeout_s, wait_s + GRACE_S
-        )
-        for bucket, level in self._atlas.update(tabled):
-            self._submitter.split(bucket, level)
-        self._submitter.reroute()
-
-    def _halved(self, bucket: int) -> None:
-        """A bucket was split."""
-        if self._library is not None:
-            self._library.wake(bucket)
-
-    async def _new_number(self) -> int:
-        assert self._correspondence is not None
-        try:
-            return await self._correspondence.connect("", 0, self._settings.timeout_s)
-        except ReadError as error:
-            raise NotReachable(str(error)) from error
+        await self._door.close()
 
     # Who it is.
 
@@ -226,28 +119,36 @@ class AsyncClient:
     @property
     def buckets(self) -> int:
         """So many there are, as far as it is known."""
-        return len(self._atlas.buckets)
+        return self._door.buckets
 
     @property
     def log_id(self) -> str:
         """Of the log; bookmarks have it."""
-        return self._atlas.log_id
+        return self._door.log_id
 
     async def renew(self) -> int:
         """Go on under another connection number, after StreamBroken or StreamEnded under a name: whoever calls this has
         found out what is stored, and submits what is not. The series begin at 0 again."""
-        assert self._correspondence is not None
-        number = await self._correspondence.connect(self._name, self.connection, self._settings.timeout_s)
+        number = await self._door.connect(self._name, self.connection)
         await self._submits.begin_anew(number, everywhere=True)
         return number
+
+    async def adopt(self, connection: int) -> None:
+        """Go on under a number that another client was given, for batches that several processes number alike: whatever
+        of them is stored under it is not stored again. Nothing may be on its way."""
+        await self._submits.begin_anew(connection, everywhere=True)
 
     # Submitting.
 
     @property
+    def _submitter(self) -> Submitter | None:
+        return self._door.submitter
+
+    @property
     def _submits(self) -> Submitter:
         assert self._submitter is not None, "connect() makes a client"
-        if self._forbidden:
-            raise InvalidSubmission(self._forbidden)
+        if self._door.forbidden:
+            raise InvalidSubmission(self._door.forbidden)
         return self._submitter
 
     def _numbering_submits(self) -> Submitter:
@@ -286,6 +187,8 @@ class AsyncClient:
             raise ValueError(
                 f"the batch is of connection {batch.header.connection}, and this client of {self.connection}"
             )
+        if isinstance(self._door, Web) and not self._name:
+            raise ValueError("over HTTP a program that numbers its batches connects with a name")
         return await self._submits.submit_batch(batch, by_caller=True)
 
     def producer(
@@ -305,7 +208,11 @@ class AsyncClient:
     # Reading.
 
     @property
-    def _reads(self) -> Library:
+    def _library(self) -> Library | WebLibrary | None:
+        return self._door.library
+
+    @property
+    def _reads(self) -> Library | WebLibrary:
         if self._library is None:
             raise NotReachable("a client with a connection number of its own choice submits, and does not read")
         return self._library
@@ -387,5 +294,4 @@ class AsyncClient:
 
     async def ask(self, question: dict[str, Any]) -> Any:
         """A question of an operator (docs/reference/wire-protocol.md), of whichever participant answers."""
-        assert self._correspondence is not None
-        return await self._correspondence.question(question, self._settings.timeout_s)
+        return await self._door.ask(question)

@@ -6,7 +6,7 @@ nothing after it was handed out; also while buckets are split (shelf.py).
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heapreplace
 from typing import Final
 
@@ -66,6 +66,13 @@ class Cursor:
     def bookmark(self) -> Bookmark:
         return self._marked({shelf.bucket: shelf.place for shelf in self.shelves})
 
+    def bookmark_before(self, pending: Iterable[Change]) -> Bookmark:
+        """The place before these, which were handed out last and not used."""
+        places: dict[int, int] = {}
+        for change in pending:
+            places.setdefault(change.bucket, change.offset)
+        return self.bookmark.advanced(places) if places else self.bookmark
+
     @property
     def began(self) -> Bookmark:
         """Where it was at first."""
@@ -92,6 +99,11 @@ class Cursor:
     @property
     def is_closed(self) -> bool:
         return all(shelf.closed and not shelf.fetched for shelf in self.shelves)
+
+    @property
+    def position(self) -> dict[int, int]:
+        """The same as before where it has not moved."""
+        return self.places
 
     @property
     def places(self) -> dict[int, int]:
@@ -224,9 +236,9 @@ class Cursor:
     async def _retained(self) -> Bookmark:
         return await self._reader.starts(self._start.log_id, self._timeout_s, self.wanted)
 
-    def look_again(self, buckets: frozenset[int]) -> None:
-        """There may be more in these than whoever was asked knew."""
+    def look_again(self, buckets: frozenset[int] | None = None) -> None:
+        """There may be more in these, or in all, than whoever was asked knew."""
         for shelf in self.shelves:
-            if shelf.bucket in buckets and not shelf.closed:
+            if (buckets is None or shelf.bucket in buckets) and not shelf.closed:
                 self._reader.leave(shelf.bucket)
                 shelf.exhausted = False

@@ -5,7 +5,7 @@ from asyncio import Future
 from collections.abc import Sequence
 
 from .errors import ClientError, PartlyStored
-from .receipts import Receipt, Receipts
+from .receipts import Receipt
 
 
 class Delivery:
@@ -17,9 +17,9 @@ class Delivery:
         self._count = self._open = count
         self._future = future
         self._outcomes: list[Receipt | ClientError] | None = None
-        self._whole: Receipts | None = None
+        self._whole: Sequence[Receipt] | None = None
 
-    def stored(self, places: Sequence[int], receipts: Receipts) -> None:
+    def stored(self, places: Sequence[int], receipts: Sequence[Receipt]) -> None:
         if len(places) == self._count:  # all in one bucket, and nothing is made for each
             self._whole = receipts
             self._settle(len(places))

@@ -218,13 +218,13 @@ class Gone(ReadError):
         return self.start.offsets
 
     def __str__(self) -> str:
-        bucket, offset = min(self.asked.items())
         found = self.checkpoint
         remedy = "make a checkpoint, or" if found is None else f"start from {found} (`bootstrap`), or"
-        return (
-            f"bucket {bucket} is retained from offset {self.retained.get(bucket, 0)} on, and not from {offset}; "
-            f"{remedy} read on from the beginning of what there is (`start`)"
-        )
+        what = "what is asked for is not retained any more"
+        if self.asked:  # who may not know of offsets is not told
+            bucket, offset = min(self.asked.items())
+            what = f"bucket {bucket} is retained from offset {self.retained.get(bucket, 0)} on, and not from {offset}"
+        return f"{what}; {remedy} read on from the beginning of what there is (`start`)"
 
 
 class BadCheckpoint(ReadError):

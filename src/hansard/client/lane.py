@@ -1,14 +1,33 @@
 """One bucket as a client submits to it: its stream, the courier that carries it, and the draft that gathers."""
 
+from typing import Protocol
+
 from .change import Checked
-from .courier import Courier
 from .settings import Settings
 from .stream import Stream
 from .submission import Draft, Submission
 
 
+class AnyCourier(Protocol):
+    """Carries a stream: over the binary protocol (courier.py), or over HTTP (web/courier.py)."""
+
+    stored_end: int
+    """After the last change of which a receipt has come; 0 where that does not matter."""
+
+    def announce(self) -> None:
+        """Something was submitted."""
+
+    def reroute(self, leader: str | None) -> None:
+        """The table says who leads."""
+
+    async def open(self, deadline: float) -> None:
+        """Returns when somebody was reached."""
+
+    async def close(self) -> None: ...
+
+
 class Lane:
-    def __init__(self, stream: Stream, courier: Courier, settings: Settings) -> None:
+    def __init__(self, stream: Stream, courier: AnyCourier, settings: Settings) -> None:
         self.stream = stream
         self.courier = courier
         self._settings = settings

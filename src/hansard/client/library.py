@@ -2,45 +2,28 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from contextlib import suppress
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from hansard.batch import Text, key_hash
+from hansard.batch import key_hash
 from hansard.bookmark import Bookmark, TableBehind
-from hansard.checkpoint import BadSubject, Docket, Subject
 
 from .atlas import Atlas
-from .checkpoints import docket_of, newest_of
 from .correspondence import Correspondence
 from .cursor import PAGE_BYTES, Cursor
-from .errors import ClientClosed, Gone, ReadError
+from .errors import ClientClosed, Gone
 from .page import Page, timestamp_of
-from .reading import Filter, Match, Order, Reader, filter_of
+from .reading import Filter, Match, Reader, filter_of
+from .records import RECORDS_PAGE, Records
 from .tide import Tide
-
-Place = Bookmark | datetime | str
-"""A str is a bookmark's token."""
+from .wish import Place, Wish
 
 TIME_US_MAX: Final = 1 << 62
 CHUNK_MIN: Final = 16
 BEHIND_S: Final = 0.05
-RECORDS_PAGE: Final = 100
 
 
-class Wish(NamedTuple):
-    """What a reader asks for."""
-
-    since: Place | None = None
-    until: Place | None = None
-    tags: Collection[str] = ()
-    match: Match = "any"
-    key: Text | None = None
-    buckets: Collection[int] | None = None
-    order: Order = "asc"
-
-
-class Library:
+class Library(Records):
     """`refresh` looks for a newer table."""
 
     def __init__(
@@ -191,23 +174,8 @@ class Library:
         wanted = wanted._replace(since_us=TIME_US_MAX)
         return await self._reader.since(self._atlas.log_id, wanted, self._timeout_s, linear=True)
 
-    async def docket(self, subject: Subject, ends: int = 1) -> Docket:
-        """What is known of the checkpoints of a subject, with the last ones that count."""
-
-        async def before(until: Bookmark | None) -> Page:
-            wish = Wish(until=until, tags=(subject.name,), key=subject.key, order="desc")
-            return await self._page(wish, RECORDS_PAGE, 0.0, PAGE_BYTES)
-
-        return await docket_of(before, ends)
-
-    async def point(self, gone: Gone, wish: Wish) -> None:
-        """Whoever has come too late is told of the newest checkpoint from which it can go on."""
-        if gone.checkpoint is None:
-            with suppress(ReadError, BadSubject):
-                subject = Subject.of(wish.tags, wish.match)
-                newest = newest_of(subject, await self.docket(subject))
-                if newest is not None and newest.is_followed_from(gone.start):
-                    gone.checkpoint = newest
+    async def _records(self, wish: Wish) -> Page:
+        return await self._page(wish, RECORDS_PAGE, 0.0, PAGE_BYTES)
 
     async def placed(self, cursor: Cursor) -> Bookmark:
         """Where a cursor that has read nothing begins, as offsets that are retained."""
@@ -222,7 +190,8 @@ class Library:
 
     async def held(self, name: str) -> Bookmark | None:
         """Where a name was last committed."""
-        told: dict[str, Any] = await self._correspondence.question({"ask": "holds"}, self._timeout_s)
+        question = {"ask": "holds", "settled": True}  # whoever is asked may be behind, and would show an earlier place
+        told: dict[str, Any] = await self._correspondence.question(question, self._timeout_s)
         for hold in told["holds"]:
             if hold["name"] == name:
                 return Bookmark(self._atlas.log_id, {int(bucket): place for bucket, place in hold["offsets"].items()})

@@ -8,6 +8,8 @@ import msgspec
 from hansard.bookmark import Bookmark
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+UNTOLD: Final = -1
+"""In place of a bucket or an offset that is kept from a token which is limited to tags."""
 
 
 class Change(NamedTuple):

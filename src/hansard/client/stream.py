@@ -35,13 +35,13 @@ Rules of a stream:
   over since it was sent.
 
 Where batches have their caller's numbers nothing is stepped over (chain.py), and the caller learns of a gap.
-
 Without a stream, nothing tells the leader that a batch came before. It is sent again only after it was certainly not
 stored; when the connection is lost, what is in flight has an unknown outcome.
 """
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 from typing import assert_never
 
 from hansard.wire import submission as wire
@@ -50,7 +50,7 @@ from . import errors
 from .chain import Chain
 from .errors import NotStored, OutcomeUnknown
 from .numbering import Numbering, Tally
-from .receipts import Receipts
+from .receipts import Receipt, Receipts
 from .settings import Settings
 from .submission import NO_SERIES, Submission, in_order, numbered
 
@@ -97,10 +97,7 @@ class Stream:
 
     def unsettled(self) -> Iterator[Submission]:
         """In no particular order."""
-        yield from self.flight.values()
-        yield from self.refused
-        yield from self.again
-        yield from self.waiting
+        return chain(self.flight.values(), self.refused, self.again, self.waiting)
 
     @property
     def is_idle(self) -> bool:
@@ -205,15 +202,21 @@ class Stream:
             case wire.Misplaced(sent_id, buckets):
                 self._misplaced(sent_id, buckets)
             case wire.Expired(sent_id):
-                self._retry(sent_id, errors.DeadlinePassed(self._settings.timeout_s))
+                self.turned_away(sent_id, errors.DeadlinePassed(self._settings.timeout_s))
             case wire.Busy(sent_id):
-                self._retry(sent_id, errors.Overloaded("the leader had no room for it until its deadline"))
+                self.turned_away(sent_id, errors.Overloaded("the leader had no room for it until its deadline"))
             case wire.ReadOnly(sent_id, node, reason):
                 self._hindered(sent_id, errors.NoRoom(node, reason))
             case wire.NotLeader(sent_id, _, _, _):
-                self._retry(sent_id, errors.NotReachable("no participant said that it leads"))
+                self.turned_away(sent_id, errors.NotReachable("no participant said that it leads"))
             case _:
                 assert_never(answer)
+
+    def receipted(self, sent_id: int, receipts: Sequence[Receipt]) -> None:
+        """Stored, with a receipt for each change: what was sent may be of several buckets."""
+        if submission := self._landed(sent_id):
+            self.chain.stored(submission)
+            submission.stored(receipts)
 
     def _stored(self, sent_id: int, offset: int, timestamp: int, repeated: int = 0) -> None:
         submission = self._landed(sent_id)
@@ -246,12 +249,12 @@ class Stream:
         if self.split is None or self.ended is not None:
             self._refuse(sent_id, errors.BucketsChanged(level))
         elif level <= self.level:
-            self._retry(sent_id, errors.NotReachable("who was asked has not heard of a split yet"))
+            self.turned_away(sent_id, errors.NotReachable("who was asked has not heard of a split yet"))
         elif submission := self._landed(sent_id):
             self.refused.append(submission)
             self.split(level)
 
-    def _retry(self, sent_id: int, refusal: NotStored) -> None:
+    def turned_away(self, sent_id: int, refusal: NotStored) -> None:
         """Certainly not stored by this attempt, and it may be tried again."""
         if submission := self._landed(sent_id):
             submission.refusal = refusal
@@ -260,10 +263,8 @@ class Stream:
     def _hindered(self, sent_id: int, refusal: NotStored) -> None:
         """It may take long until there is room, so whoever waits is told; unless an earlier attempt is in doubt."""
         submission = self.flight.get(sent_id)
-        if submission is not None and submission.doubt:
-            self._retry(sent_id, refusal)
-        else:
-            self._refuse(sent_id, refusal)
+        is_in_doubt = submission is not None and submission.doubt
+        (self.turned_away if is_in_doubt else self._refuse)(sent_id, refusal)
 
     def _unknown(self, sent_id: int) -> None:
         """Journalled, and may yet turn up."""
@@ -347,9 +348,9 @@ class Stream:
     def close(self, error: NotStored) -> None:
         """Everybody is told, now."""
         self.ended = self.ended or error
+        unknown = OutcomeUnknown("the client was closed before the answer came")
         for submission in in_order(list(self.unsettled())):
             self._remove(submission)
-            unknown = OutcomeUnknown("the client was closed before the answer came")
             submission.failed(unknown if submission.doubt else error)
 
     def _remove(self, submission: Submission) -> bool:

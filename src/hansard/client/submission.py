@@ -7,7 +7,7 @@ was refused with. Where neither a doubt nor an attempt is under way, it is certa
 
 from abc import ABC, abstractmethod
 from asyncio import Future
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hansard.batch import Batch, build
 from hansard.batch.header import unpack
@@ -15,7 +15,7 @@ from hansard.batch.header import unpack
 from .change import Checked
 from .delivery import Delivery
 from .errors import ClientError, NotStored
-from .receipts import Receipt, Receipts
+from .receipts import Receipt
 
 NO_SERIES = -1
 
@@ -87,7 +87,12 @@ class Submission(ABC):
         """Some of its changes, as a submission of their own to another bucket; their callers are told by that one."""
 
     @abstractmethod
-    def stored(self, receipts: Receipts) -> None: ...
+    def stored(self, receipts: Sequence[Receipt]) -> None:
+        """One for each change."""
+
+    @abstractmethod
+    def stored_in_part(self, receipts: Mapping[int, Receipt]) -> None:
+        """Those at these places; what becomes of the others is told later, and of these not again."""
 
     @abstractmethod
     def failed(self, error: ClientError) -> None: ...
@@ -129,7 +134,12 @@ class Draft(Submission):
         part._futures = [self._futures[place] for place in places]
         return part
 
-    def stored(self, receipts: Receipts) -> None:
+    def stored_in_part(self, receipts: Mapping[int, Receipt]) -> None:
+        for place, receipt in receipts.items():
+            if not self._futures[place].done():
+                self._futures[place].set_result(receipt)
+
+    def stored(self, receipts: Sequence[Receipt]) -> None:
         for future, receipt in zip(self._futures, receipts, strict=True):
             if not future.done():
                 future.set_result(receipt)
@@ -143,13 +153,15 @@ class Draft(Submission):
 class Parcel(Submission):
     """A batch as it was given: all of what one caller waits for, or the part of it that lives in one bucket."""
 
-    __slots__ = ("_delivery", "_places")
+    __slots__ = ("_delivery", "_places", "_told")
 
     def __init__(self, deadline: float, batch: Batch, delivery: Delivery, places: Sequence[int]) -> None:
         super().__init__(deadline)
         self.carry(batch)
         self._delivery = delivery
         self._places = places
+        self._told: set[int] = set()
+        """Changes that are stored, and told of."""
 
     def built(self) -> Batch:
         assert self.batch is not None
@@ -158,11 +170,19 @@ class Parcel(Submission):
     def part(self, batch: Batch, places: Sequence[int]) -> "Parcel":
         return Parcel(self.deadline, batch, self._delivery, [self._places[place] for place in places])
 
-    def stored(self, receipts: Receipts) -> None:
-        self._delivery.stored(self._places, receipts)
+    def stored_in_part(self, receipts: Mapping[int, Receipt]) -> None:
+        news = {place: receipt for place, receipt in receipts.items() if place not in self._told}
+        self._told |= news.keys()
+        self._delivery.stored([self._places[place] for place in news], list(news.values()))
+
+    def stored(self, receipts: Sequence[Receipt]) -> None:
+        if self._told:
+            self.stored_in_part(dict(enumerate(receipts)))
+        else:
+            self._delivery.stored(self._places, receipts)
 
     def failed(self, error: ClientError) -> None:
-        self._delivery.failed(self._places, error)
+        self._delivery.failed([where for place, where in enumerate(self._places) if place not in self._told], error)
 
 
 def parted(whole: Submission, batch: Batch, places: Sequence[int]) -> Submission:

@@ -19,44 +19,38 @@ from hansard.batch.keyhash import key_hashes
 
 from .atlas import Atlas
 from .change import Checked
-from .courier import Courier
 from .delivery import Delivery
 from .errors import ClientClosed, NotReachable, StreamEnded
 from .gate import Gate
-from .lane import Lane
+from .lane import AnyCourier, Lane
 from .numbering import Numbering, Tally
 from .receipts import Receipt
 from .recut import Cut, cut_for, descendants, recut
-from .roster import Backoff, Roster, Way
 from .settings import Settings
 from .stream import Stream
 from .submission import Draft, Parcel, Submission, parted
-from .switchboard import Switchboard
-
-Backoffs = Callable[[], Backoff]
 
 
 class Submitter:
-    """`renew` asks for a connection number to go on with; None where there is none to be asked for."""
+    """`couriers` makes the one that carries a stream. `renew` asks for a connection number to go on with; None where
+    there is none to be asked for. `is_skeleton`: there is one bucket, and no table."""
 
     def __init__(
         self,
         atlas: Atlas,
         numbering: Numbering,
-        switchboard: Switchboard,
         settings: Settings,
-        backoffs: Backoffs,
+        couriers: Callable[[Stream], AnyCourier],
         renew: Callable[[], Awaitable[int]] | None = None,
-        roster: Roster | None = None,
+        *,
+        is_skeleton: bool = False,
     ) -> None:
         self._atlas = atlas
         self._numbering = numbering
-        self._switchboard = switchboard
         self._settings = settings
-        self._backoffs = backoffs
+        self._couriers = couriers
         self._renew = renew
-        self._roster = roster
-        """Where the leader may be, for who knows no table."""
+        self._is_skeleton = is_skeleton
         self._loop = asyncio.get_running_loop()
         self._gate = Gate(settings.gathered_changes, settings.gathered_bytes)
         self._tally = Tally()
@@ -100,12 +94,10 @@ class Submitter:
         level = self._atlas.level(bucket)
         stream = Stream(bucket, numbering, self._settings, self._gate.leave, self._tally, level)
         stream.by_caller = self.by_caller
-        if self._roster is None:
+        if not self._is_skeleton:
             stream.is_granted = True
             stream.split = lambda to: self.split(bucket, to)
-        way = self._roster or Way(bucket, self._atlas, self._backoffs())
-        courier = Courier(stream, way, self._backoffs(), self._switchboard, self._settings)
-        return Lane(stream, courier, self._settings)
+        return Lane(stream, self._couriers(stream), self._settings)
 
     def stored_end(self, bucket: int) -> int:
         """After the last change that this client has stored there: whoever shows less is behind."""
@@ -217,7 +209,7 @@ class Submitter:
         self._check_open(by_caller=False)
         if not self._gate.admits(1, change.byte_count):
             await self._gate.enter(1, change.byte_count, self._loop.time() + self._settings.timeout_s)
-        bucket = self._atlas.home(key_hash(change.key)) if self._roster is None else 0
+        bucket = self._atlas.home(key_hash(change.key)) if not self._is_skeleton else 0
         lane = self._open_lane(bucket)
         if lane is not None:
             return await self._put(lane, change)
@@ -242,9 +234,9 @@ class Submitter:
     async def _opened_home(self, change: Checked) -> Lane:
         """Of the bucket where the key lives when it is open: it may have been split meanwhile."""
         while True:
-            bucket = self._atlas.home(key_hash(change.key)) if self._roster is None else 0
+            bucket = self._atlas.home(key_hash(change.key)) if not self._is_skeleton else 0
             lane = await self._opened(bucket)
-            if self._roster is not None or self._atlas.home(key_hash(change.key)) == bucket:
+            if self._is_skeleton or self._atlas.home(key_hash(change.key)) == bucket:
                 return lane
 
     async def submit_batch(self, batch: Batch, *, by_caller: bool) -> Sequence[Receipt]:
@@ -294,7 +286,7 @@ class Submitter:
         delivery, deadline, left = Delivery(count, future), self._loop.time() + self._settings.timeout_s, byte_count
         for bucket, part in parts:
             parcel = Parcel(deadline, part.batch, delivery, part.places)
-            if by_caller and part.batch.header.connection and self._roster is None:
+            if by_caller and part.batch.header.connection and not self._is_skeleton:
                 parcel.number_as(part.batch)
             share = left if part is parts[-1][1] else byte_count * len(part.places) // count
             parcel.weight, left = share, left - share  # together, what has entered the gate
@@ -304,7 +296,7 @@ class Submitter:
     def _cut_columns(
         self, keys: Sequence[bytes | None], values: Sequence[Text | None], tags: Sequence[Sequence[str]] | None
     ) -> list[tuple[int, Cut]]:
-        homes = self._atlas.homes(key_hashes(keys)) if self._roster is None else np.zeros(len(keys), np.int64)
+        homes = self._atlas.homes(key_hashes(keys)) if not self._is_skeleton else np.zeros(len(keys), np.int64)
         buckets = np.unique(homes).tolist()
         if len(buckets) < 2 or len(values) != len(keys) or (tags is not None and len(tags) != len(keys)):
             batch = build(keys, values, tags)  # which says what is wrong where something is
@@ -321,7 +313,7 @@ class Submitter:
         """The parts of a batch, by bucket."""
         if batch.header.connection != self.connection:  # it has waited at the gate meanwhile
             raise StreamEnded(batch.header.connection, "another connection number was asked for")
-        if self._roster is not None:
+        if self._is_skeleton:
             return [(0, Cut(batch, None, 0, tuple(range(len(batch)))))]
         homes = self._atlas.homes(batch.key_hashes)
         buckets = np.unique(homes).tolist()
@@ -330,13 +322,13 @@ class Submitter:
     def _check_open(self, *, by_caller: bool) -> None:
         if self._is_closed:
             raise ClientClosed
-        if self._roster is not None and (lane := self.lane(0)).stream.ended is not None:
+        if self._is_skeleton and (lane := self.lane(0)).stream.ended is not None:
             raise lane.stream.ended.again()
         if not self.connection:
             return
         if self.by_caller is None:
             self.by_caller = by_caller
-            if self._roster is not None:
+            if self._is_skeleton:
                 self.lane(0).stream.by_caller = by_caller
         elif self.by_caller != by_caller:
             raise ValueError("a stream is numbered by the client (submit, submit_many) or by the caller (submit_batch)")

@@ -22,18 +22,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m hansard.demo", description="Shows what Hansard does.")
     parser.add_argument("--once", action="store_true", help="end at the end, and leave nothing behind")
     parser.add_argument("--scene", type=float, default=3.0, metavar="SECONDS", help="how long to look on")
+    parser.add_argument("--no-pipeline", action="store_true", help="without the last scene, which needs Spark and Java")
     arguments = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="hansard-demo-"))
     try:
         with told_to_end():
-            sys.exit(shown(Console(highlight=False), directory, once=arguments.once, scene_s=arguments.scene))
+            console, pipeline = Console(highlight=False), not arguments.no_pipeline
+            sys.exit(shown(console, directory, once=arguments.once, scene_s=arguments.scene, pipeline=pipeline))
     except KeyboardInterrupt:
         sys.exit(130)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def shown(console: Console, directory: Path, *, once: bool, scene_s: float) -> int:
+def shown(console: Console, directory: Path, *, once: bool, scene_s: float, pipeline: bool) -> int:
     """The exit code."""
     port = PORT if are_free(range(PORT, PORT + 3)) else None
     began_s = time.monotonic()
@@ -41,7 +43,7 @@ def shown(console: Console, directory: Path, *, once: bool, scene_s: float) -> i
     with tour.cluster:
         broken: list[BaseException] = []
         try:
-            asyncio.run(tour.run())
+            asyncio.run(tour.run(pipeline=pipeline))
         except* (Broken, NotStarted) as group:
             broken = _leaves(group)
         for error in broken:
@@ -72,6 +74,8 @@ def leave_running(console: Console, tour: Tour) -> None:
         ".venv/bin/hansard doctor",
     ):
         console.print(f"   {line}", markup=False, soft_wrap=True)
+    if tour.report is not None:
+        console.print(f"and open {tour.report.as_uri()} in a browser.", markup=False, soft_wrap=True)
     console.print("docs/start.md is five minutes with a cluster of your own.")
     wait(tour.cluster)
 

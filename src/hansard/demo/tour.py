@@ -17,6 +17,7 @@ from hansard.client import AsyncClient, Change
 from hansard.client.errors import ClientError
 from hansard.client.operator import Operator
 
+from . import pipeline as spark
 from .audit import Audit, Broken, Watch
 from .tenants import TENANTS, Tenant
 
@@ -35,11 +36,14 @@ class Tour:
         """How long one looks on."""
         self._tenants: list[Tenant] = []
         self._latest: deque[Change] = deque(maxlen=SHOWN)
+        self._directory = directory
+        self.report: Path | None = None
+        """A page to open, if there is one."""
 
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True)
 
-    async def run(self) -> None:
+    async def run(self, *, pipeline: bool = True) -> None:
         """Raises Broken if a promise was not kept; in a group, if it was seen while it happened."""
         await self._start()
         self._tenants = [Tenant(name, list(self.cluster.addresses), Audit()) for name in TENANTS]
@@ -60,6 +64,8 @@ class Tour:
             )
             following.cancel()
         await self._check(watch)
+        if pipeline:
+            await self._analyse()
 
     # The scenes.
 
@@ -133,6 +139,11 @@ class Tour:
             self._say(
                 f"   ({doubtful} submissions were given up, and may be there or not: nobody was told that they are.)"
             )
+
+    async def _analyse(self) -> None:
+        self._say("[bold]7. A pipeline on Spark: an archive, checkpoints to start from, and a report.[/bold]")
+        addresses = [child.address for child in self.cluster.children.values() if child.runs]
+        self.report = await asyncio.to_thread(spark.shown, self._say, addresses, self._directory)
 
     # What they are made of.
 

@@ -8,7 +8,8 @@ what a public door needs besides: who may do what, limits, and errors that say w
     forms.py, content.py             what bodies look like; a body as keys, values and tags
     operation.py, openapi.py         one table of all operations: routes and their description come from it
     submitting.py, changes.py        POST /changes, the hot route
-    reading.py, following.py         pages and server-sent events
+    reading.py, sheet.py             pages
+    following.py                     server-sent events
     seal.py, access.py, rates.py     tokens: what they may do, see and learn
     service.py, protocol.py          the port: connections, time and size limits
 

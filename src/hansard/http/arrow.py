@@ -161,11 +161,15 @@ def _table(metadata: bytes, table: int, number: int) -> int:
 # The way out.
 
 
-def stream_of(rows: Iterable[Sequence[Any]]) -> bytes:
-    """Rows in the order of SCHEMA."""
+def stream_of(rows: Iterable[Sequence[Any]], marks: Sequence[str] | None = None) -> bytes:
+    """Rows in the order of SCHEMA; and the bookmark after each, if there are any."""
     columns = list(zip(*rows, strict=True)) or [() for _ in SCHEMA]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+    schema = SCHEMA
+    if marks is not None:
+        schema = schema.append(pa.field("bookmark", pa.string(), nullable=False))
+        arrays.append(pa.array(marks, pa.string()))
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, SCHEMA) as writer:
-        writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
     return bytes(sink.getvalue())

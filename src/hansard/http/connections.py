@@ -60,8 +60,15 @@ class Connections:
             series_first=0,
             series_last=SERIES_MAX,
             name=wanted.name,
+            lanes=1 if call.guest.limited else self._lanes,
         )
         return answered(given, 201)
+
+    @property
+    def _lanes(self) -> int:
+        """Whoever has the same remainder lives in the same bucket, or will never do so: buckets are split, and no more.
+        Those that are still to be split off do not count."""
+        return min([bucket.level for bucket in self._house.core.distributor.buckets if bucket.level], default=1)
 
     async def _connected(self, name: str, broken: int, wait_s: float) -> AnswerConnect:
         answered: asyncio.Future[AnswerConnect] = asyncio.get_running_loop().create_future()

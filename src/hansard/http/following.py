@@ -19,7 +19,8 @@ from .access import READ, Guest
 from .metrics import Metrics
 from .operation import Call, Operation
 from .problem import Refusal
-from .reading import PROBLEMS, Filter, Reading, form_of, gone_for, place
+from .reading import PROBLEMS, Filter, Reading, gone_for, place
+from .sheet import form_of, places_after
 from .source import NotKept, Query, Shared
 from .workroom import portions
 
@@ -130,13 +131,10 @@ class Following:
 def _events_of(page: Page, guest: Guest) -> bytes:
     if not page.changes:
         return f"id: {guest.bookmark(page.bookmark)}\n\n".encode()
-    # All buckets that there are by now: one that was split off meanwhile begins where its parent was.
-    at = page.previous.split(page.bookmark.log_id, tuple(page.bookmark.offsets))
     pieces = []
-    last = len(page.changes) - 1
+    places = places_after(page)
     for portion in portions(len(page.changes)):
-        for number, change in enumerate(page.changes[portion], start=portion.start):
-            at = page.bookmark if number == last else at.advanced({change.bucket: change.offset + 1})
+        for change, at in zip(page.changes[portion], places[portion], strict=True):
             data = msgspec.json.encode(form_of(change, guest))
             pieces.append(b"id: %b\nevent: change\ndata: %b\n\n" % (guest.bookmark(at).encode(), data))
     return b"".join(pieces)

@@ -69,6 +69,8 @@ class Change(Closed, frozen=True, kw_only=True):
     tags: list[str]
     connection: str | None
     series: int | None
+    bookmark: str | UnsetType = UNSET
+    """The place after it, if that was asked for."""
 
 
 class Links(Closed, frozen=True, kw_only=True, omit_defaults=True):
@@ -101,6 +103,9 @@ class Connection(Closed, frozen=True, kw_only=True):
     series_first: int
     series_last: int
     name: str | None
+    lanes: int
+    """So many requests of this connection may be under way at the same time without Hansard-Previous: one for the keys
+    of each remainder of their hash (XXH64, seed 42) by this number, or by a smaller power of two."""
 
 
 # The cluster.

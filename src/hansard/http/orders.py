@@ -7,13 +7,18 @@ import msgspec
 from starlette.responses import Response
 
 from . import forms
-from .access import ADMIN
+from .access import ADMIN, READ
 from .cluster import NODE
 from .house import House
 from .operation import JSON, Call, Operation, answered
 from .problem import Refusal
 
 ID: Final = {"type": "string", "minLength": 1, "maxLength": 200, "format": "name"}
+
+
+class Settled(forms.Closed, frozen=True, kw_only=True):
+    settled: bool = False
+    """With all that was answered to anybody before, though this participant may be behind."""
 
 
 class Desk:
@@ -99,7 +104,8 @@ class Desk:
                 "/holds",
                 "Which places are held, and from where on each bucket is kept.",
                 self.holds,
-                scope=ADMIN,
+                scope=READ,
+                query=Settled,
                 answers={200: {JSON: forms.Holds}},
             ),
             Operation(
@@ -108,7 +114,7 @@ class Desk:
                 "/holds/{name}",
                 "Keep everything from a bookmark on, for a while; again, to move or renew it.",
                 self.hold,
-                scope=ADMIN,
+                scope=READ,
                 path_schemas=path,
                 bodies={JSON: forms.NewHold},
                 answers={200: {JSON: forms.Held}},
@@ -120,7 +126,7 @@ class Desk:
                 "/holds/{name}",
                 "A hold is not needed any more.",
                 self.let_go,
-                scope=ADMIN,
+                scope=READ,
                 path_schemas=path,
                 answers={200: {JSON: forms.Nothing}},
                 problems=("refused", "not-reachable"),
@@ -164,8 +170,8 @@ class Desk:
 
     # Holds.
 
-    async def holds(self, _: Call) -> Response:
-        return answered(await self._house.ask(ask="holds"))
+    async def holds(self, call: Call) -> Response:
+        return answered(await self._house.ask(ask="holds", settled=call.query.settled))
 
     async def hold(self, call: Call) -> Response:
         wanted: forms.NewHold = call.body

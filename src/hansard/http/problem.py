@@ -92,6 +92,10 @@ class Outcome(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
 
     stored: Literal["yes", "no", "unknown"]
     id: str | UnsetType = UNSET
+    bucket: int | UnsetType = UNSET
+    offset: int | UnsetType = UNSET
+    timestamp: str | UnsetType = UNSET
+    """Where it lies, as in a receipt."""
 
 
 class Retained(Struct, frozen=True, forbid_unknown_fields=True):

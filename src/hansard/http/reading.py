@@ -1,7 +1,7 @@
 """`GET /changes`, `/changes/{id}` and `/bookmark`: pages of the log, as JSON, JSON lines or Arrow."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
@@ -13,22 +13,21 @@ from starlette.responses import Response
 
 from hansard.batch import key_hash
 from hansard.bookmark import Bookmark
-from hansard.client.page import Change, Page
+from hansard.client.page import Page
 
 from . import forms
 from .access import NO_CHANGE, READ, Guest
 from .arrow import MEDIA_TYPE as ARROW
-from .arrow import stream_of
 from .checkpoints import link_to
-from .content import JSON, LINES, LINES_TOO, shown, shown_value
+from .content import JSON, LINES, LINES_TOO
 from .house import House
 from .operation import Call, Operation, answered
 from .problem import Refusal
-from .receipts import time_text
 from .seats import Seats
+from .sheet import acceptable, body_of, form_of, places_of
 from .source import PAGE_BYTES_MAX, NotKept, Query, Source
 from .table import home_of
-from .workroom import LARGE_BYTES, PORTION, Workroom, portions
+from .workroom import LARGE_BYTES, PORTION, Workroom
 
 PROBLEMS: Final = ("not-found", "wrong-log", "gone", "not-reachable", "not-ready")
 LIMIT_MAX: Final = 10_000
@@ -40,8 +39,6 @@ BUCKETS_LIGHT: Final = 16
 """A bookmark of so many takes about as long to write as a change."""
 LATE_S: Final = 2.0
 """So long a change that is there is waited for at a member that does not have it yet."""
-LINK_BYTES_MAX: Final = 4 << 10
-"""Of headers that say where to go on: bookmarks of many buckets are long, and clients and proxies refuse long ones."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 PlaceText = Annotated[str, Meta(min_length=1, max_length=100_000, extra_json_schema={"format": "place"})]
@@ -65,6 +62,8 @@ class Wanted(Filter, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=LIMIT_MAX)] = 1000
     block: Annotated[float, Meta(ge=0, le=BLOCK_S_MAX)] = 0.0
     order: Literal["asc", "desc"] = "asc"
+    bookmarks: bool = False
+    """With each change the place after it, for whoever may stop in the middle of a page."""
 
 
 class At(forms.Closed, frozen=True, kw_only=True):
@@ -166,7 +165,7 @@ class Reading:
         query = self._query(wanted, guest)
         try:
             with self.seats.one(guest) if query.block_s else nullcontext():
-                page = await self.page(query)
+                page = await self.page(query, whole=guest.limited)
         except NotKept as gone:
             raise gone_for(guest, gone) from gone
         guest = call.again()  # it may have waited for long
@@ -174,8 +173,10 @@ class Reading:
         at_start, at_end = _ends(wanted, page, guest)
         bookmark = guest.bookmark(page.bookmark)
         headers = {"Hansard-At-Start": str(at_start).lower(), "Hansard-At-End": str(at_end).lower(), "Vary": "Accept"}
-        headers |= _places(kind, bookmark, links)
-        body = await self.made(page, lambda: _body(kind, page, guest, bookmark, at_start, at_end, links))
+        headers |= places_of(kind, bookmark, guest.bookmark(page.previous), links)
+        ends = (bookmark, at_start, at_end, links)
+        order = wanted.order if wanted.bookmarks else None
+        body = await self.made(page, lambda: body_of(kind, page, guest, order, ends), marked=wanted.bookmarks)
         guest.used(len(page.changes), len(body))
         return Response(body, headers=headers, media_type=kind)
 
@@ -200,24 +201,38 @@ class Reading:
             raise Refusal("not-found", NO_CHANGE)
         return answered(form_of(found[0], guest))
 
-    async def page(self, query: Query) -> Page:
-        """With everything that was acknowledged here before."""
+    async def page(self, query: Query, *, whole: bool = False) -> Page:
+        """With everything that was acknowledged here before. `whole`: with all that there is up to a bookmark, because
+        whoever asks cannot see from what it is given whether that was reached."""
         page = (await self.source.page(query)).page
         for _ in range(ATTEMPTS):
-            if not self._is_behind(query, page):
-                break
+            if not self._is_behind(query, page) and not (whole and self._is_short(query, page)):
+                return page
             await asyncio.sleep(BEHIND_S)
             page = (await self.source.page(query)).page
+        if whole and self._is_short(query, page):
+            raise Refusal("not-reachable", "nobody shows all that there is up to the bookmark")
         return page
 
     def _is_behind(self, query: Query, page: Page) -> bool:
         if query.until is not None or not page.at_end:
             return False
         end = page.bookmark if query.order == "asc" else page.previous
-        buckets = query.buckets if query.buckets is not None else tuple(self._ends)
+        return any((end.offset(bucket) or 0) < self._ends.get(bucket, 0) for bucket in self._read(query, self._ends))
+
+    def _is_short(self, query: Query, page: Page) -> bool:
+        """There is no more to be had now, and yet the place up to which it was asked for is not reached."""
+        until = query.until
+        if not isinstance(until, Bookmark) or query.order != "asc" or not page.at_end:
+            return False
+        buckets = self._read(query, page.bookmark.offsets)
+        return any((page.bookmark.offset(bucket) or 0) < (until.offset(bucket) or 0) for bucket in buckets)
+
+    def _read(self, query: Query, everywhere: Iterable[int]) -> Iterable[int]:
+        """The buckets that are read for it."""
         if query.key is not None:
-            buckets = (home_of(key_hash(query.key), self._house.core.distributor.buckets)[0],)
-        return any((end.offset(bucket) or 0) < self._ends.get(bucket, 0) for bucket in buckets)
+            return (home_of(key_hash(query.key), self._house.core.distributor.buckets)[0],)
+        return query.buckets if query.buckets is not None else everywhere
 
     async def made(self, page: Page, make: Callable[[], bytes], *, marked: bool = False) -> bytes:
         """What is made of a page, in a thread if it is much. `marked`: with a bookmark for each change, which takes the
@@ -269,79 +284,7 @@ def gone_for(guest: Guest, gone: NotKept) -> Refusal:
     return refusal
 
 
-# Forms.
-
-
-def acceptable(accept: str) -> str:
-    """The first of those that are accepted which there is."""
-    names = [part.partition(";")[0].strip().lower() for part in accept.split(",") if part.strip()]
-    for name in names or [JSON]:
-        if name in {JSON, LINES, LINES_TOO, ARROW}:
-            return name
-        if name in {"*/*", "application/*"}:
-            return JSON
-    raise Refusal("not-acceptable", f"there is {JSON}, {LINES} and {ARROW}")
-
-
-def form_of(change: Change, guest: Guest) -> forms.Change:
-    limited = guest.limited
-    named = change.connection and not limited
-    return forms.Change(
-        id=guest.id_for(change.offset, change.key),
-        bucket=None if limited else change.bucket,
-        offset=None if limited else change.offset,
-        timestamp=time_text(change.timestamp),
-        key=shown(change.key),
-        value=shown_value(change.value),
-        tags=guest.own(change.tags),
-        connection=str(change.connection) if named else None,
-        series=change.series if named else None,
-    )
-
-
-def _body(
-    kind: str, page: Page, guest: Guest, bookmark: str, at_start: bool, at_end: bool, links: Mapping[str, str]
-) -> bytes:
-    if kind == ARROW:
-        rows = [_row(change, guest) for portion in portions(len(page.changes)) for change in page.changes[portion]]
-        return stream_of(rows)
-    pieces = []
-    for portion in portions(len(page.changes)):
-        changes = [form_of(change, guest) for change in page.changes[portion]]
-        if kind == JSON:
-            pieces.append(msgspec.json.encode(changes)[1:-1])
-        else:
-            pieces += [msgspec.json.encode(change) + b"\n" for change in changes]
-    if kind != JSON:
-        return b"".join(pieces)
-    rest = forms.Page(changes=[], at_start=at_start, at_end=at_end, bookmark=bookmark, links=forms.Links(**links))
-    return msgspec.json.encode(rest).replace(b"[]", b"[%b]" % b",".join(pieces), 1)
-
-
-def _places(kind: str, bookmark: str, links: Mapping[str, str]) -> dict[str, str]:
-    """Where to go on, in headers: what is too long for them stands in the body where that is JSON, and follows from the
-    bookmark where it is not."""
-    link = ", ".join([f'<{path}>; rel="{name}"' for name, path in links.items()])
-    found = {"Link": link} if len(link) <= LINK_BYTES_MAX else {}
-    if kind != JSON or len(bookmark) <= LINK_BYTES_MAX:
-        found["Hansard-Bookmark"] = bookmark
-    return found
-
-
-def _row(change: Change, guest: Guest) -> tuple[Any, ...]:
-    limited = guest.limited
-    named = change.connection and not limited
-    return (
-        guest.id_for(change.offset, change.key),
-        None if limited else change.bucket,
-        None if limited else change.offset,
-        change.timestamp,
-        change.key,
-        change.value,
-        guest.own(change.tags),
-        str(change.connection) if named else None,
-        change.series if named else None,
-    )
+# Where a page ends.
 
 
 def _ends(wanted: Wanted, page: Page, guest: Guest) -> tuple[bool, bool]:
@@ -359,6 +302,8 @@ def _ends(wanted: Wanted, page: Page, guest: Guest) -> tuple[bool, bool]:
 def _links(wanted: Wanted, page: Page, guest: Guest) -> dict[str, str]:
     """The page after this one, in its direction, and the one before it."""
     kept = {name: value for name, value in msgspec.to_builtins(wanted).items() if value not in (None, [], "any")}
+    if not wanted.bookmarks:
+        kept.pop("bookmarks")
     for name in ("since", "until", "first", "end", "order", "block"):
         kept.pop(name, None)
     on, back = guest.bookmark(page.bookmark), guest.bookmark(page.previous)

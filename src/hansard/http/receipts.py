@@ -118,8 +118,9 @@ def _refusal(rows: Rows, fates: Sequence[Fate], guest: Guest) -> Refusal:
 def _outcome(fate: Fate, key: bytes | None, guest: Guest) -> Outcome:
     match fate.outcome:
         case phaser.Stored() | phaser.Repeated():
-            id = _receipt(fate, key, guest).id
-            return Outcome(stored="yes") if id is None else Outcome(stored="yes", id=id)
+            receipt = _receipt(fate, key, guest)
+            known = {name: getattr(receipt, name) for name in ("id", "bucket", "offset", "timestamp")}
+            return Outcome(stored="yes", **{name: value for name, value in known.items() if value is not None})
         case phaser.Unknown():
             return Outcome(stored="unknown")
         case _:

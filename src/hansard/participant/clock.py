@@ -4,8 +4,9 @@ Whoever leads the atomic log asks the voters for their time; everybody else asks
 it as a difference to its own steady clock, so that it goes on when nobody answers. A leader of a bucket stamps its
 changes with its own clock as long as that is near the cluster's, and with the nearest time that is otherwise.
 
-An answer that took long says little, and counts only if nothing better is known. So what is known is off by half of
-`RTT_US_MAX`, twice, and by what this machine's clock drifts until the next answer.
+An answer that took long says little: whoever asked may have been asleep meanwhile. It counts only if nothing better is
+known and everybody's answers keep taking long. So what is known is off by half of `RTT_US_MAX`, twice, and by what this
+machine's clock drifts until the next answer; where the network itself is slower than that, by more.
 """
 
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ PATIENCE: Final = 2
 """So many times of asking a new leader that does not know the time waits for all voters."""
 FRESH: Final = 3
 """So many times of asking an answer is good for."""
+SLOW: Final = 3
+"""So many answers must have taken long, each to a question put after the one before had come, until one is believed."""
 
 
 class ClusterClock:
@@ -34,6 +37,8 @@ class ClusterClock:
         self._offset_us: int | None = None
         self._voters: dict[str, tuple[int, int]] = {}
         """Each one's clock less our steady one, and when that was."""
+        self._slow: dict[str, tuple[int, int]] = {}
+        """How many answers of each one took long, one after the other, and when the last of them came."""
         self._measured_us: int | None = None
         """When we last knew the median ourselves."""
         self._led_us: int | None = None
@@ -56,9 +61,21 @@ class ClusterClock:
         rtt_us = now_us - told.asked_us
         if not 0 <= rtt_us <= (RTT_US_MAX if self.known else UNKNOWN_RTT_US_MAX):
             return
+        if rtt_us <= RTT_US_MAX:
+            self._slow.pop(sender, None)
+        elif not self._always_slow(sender, told.asked_us, now_us):
+            return
         self._voters[sender] = (told.wall_us + rtt_us // 2 - now_us, now_us)
         if told.cluster_us and sender == leader and leader != self._node:
             self._offset_us = told.cluster_us + rtt_us // 2 - now_us
+
+    def _always_slow(self, sender: str, asked_us: int, now_us: int) -> bool:
+        """What waited while one of the two slept comes all at once; what is asked after that is answered quickly."""
+        count, heard_us = self._slow.get(sender, (0, asked_us))
+        if asked_us < heard_us:
+            return False
+        self._slow[sender] = (count + 1, now_us)
+        return count + 1 >= SLOW
 
     def measure(self, leader: str, voters: Sequence[str], now_us: int, wall_us: int) -> None:
         """If we lead, and have heard a majority of the voters lately, the median is known. Who has no idea of the time

@@ -12,6 +12,27 @@ The archive:
     reading.py    `read`: archive and live tail as one DataFrame
     restore.py    the job: an archive becomes a log again, in an empty cluster
 
+Checkpoints (what their records mean is in hansard/checkpoint, and clients load them):
+
+    checkpoint.py the job: who works, from where, and what is said in the log
+    records.py    records, read to the end of the log, and written
+    layers.py     steps from changes to the latest of each key; how layers are merged
+    building.py   the files of one run: written, read back, described
+    expiry.py     which files may go
+
+The report:
+
+    report.py     the job, and what it tells
+    usage.py      its steps
+    report_page.py, report.css, plots.py   as a page that needs nothing else
+
+Verifying:
+
+    verify.py     the job: members, archive and log, by themselves and beside each other
+    members.py    the copies of each bucket, compared with each other
+    checks.py     what can be wrong with changes: order, duplicates, placement, differences
+    findings.py   what is found
+
 Underneath:
 
     session.py    a SparkSession: in this process, or on any master
@@ -20,7 +41,8 @@ Underneath:
     place.py      bookmarks and DataFrames: what is before a place, and in which bucket a row is by now
     folder.py     files at any path that Spark reads; creating one that must not be there
 
-It imports clients, batches and bookmarks, and nothing of a server's. Spark is installed with `hansard[spark]`.
+It imports clients, batches, bookmarks and the wire's messages, and nothing of a server's. Spark is installed with
+`hansard[spark]`.
 """
 
 from .reading import read

@@ -8,7 +8,9 @@
 {"ask": "leave", "node": ...}             give a participant up: it departs
 {"ask": "mark", "down": true}             not healthy any more by order, or again
 {"ask": "scrub"}                          look for damage on this disk now; the status says what was found
-{"ask": "holds"}                          what is held, by whom and until when; from where on each bucket is retained
+{"ask": "digest", "bucket": ..., "first": ...}  checksums of the copy here, by ranges of offsets (digest.py)
+{"ask": "holds"}                          what is held, by whom and until when; from where on each bucket is retained;
+                                          with "settled": true, all that was answered to anybody before
 {"ask": "hold", "name": ..., "lasts_s": ..., "bookmark": ...}  hold on to all from a place on; or "offsets": {"0": 17}
 {"ask": "let go", "name": ...}            a hold is not needed any more
 {"ask": "tokens"}                         whether one is needed, and what each allows
@@ -37,8 +39,10 @@ from hansard.participant.participant import Participant
 from hansard.phaser.government import epoch_of
 
 from . import tokens
+from .digest import Digest, Digests
 from .grant import EVERYTHING, NOT_ALLOWED, NOTHING_YET, Grant
-from .holding import DropHold, Holding, ListHolds, SetHold, listed
+from .holding import DropHold, Holding, ListHolds, SetHold
+from .journal import Errand
 from .tokens import DropToken, Granting, ListTokens, NewToken, Settled
 
 
@@ -77,14 +81,14 @@ class Scrub(Struct, frozen=True, tag_field="ask", tag="scrub"):
 
 AboutHolds = ListHolds | SetHold | DropHold
 AboutTokens = ListTokens | NewToken | DropToken
-Question = Status | Table | Buckets | Give | Follow | GiveUp | Mark | Scrub | AboutHolds | AboutTokens
+Question = Status | Table | Buckets | Give | Follow | GiveUp | Mark | Scrub | Digest | AboutHolds | AboutTokens
 
 Told = Callable[[bytes], None]
 Refused = Callable[[str], None]
 
 
 class Admin:
-    """`core` gives the participant, `happen` takes what is to happen to it."""
+    """`core` gives the participant, `happen` takes what is to happen to it, `run` has an errand done with its store."""
 
     def __init__(
         self,
@@ -92,12 +96,14 @@ class Admin:
         happen: Callable[[Event], None],
         extra: Callable[[], dict[str, Any]],
         scrub: Callable[[], None],
+        run: Callable[[Errand], None],
     ) -> None:
         self._core = core
         self._happen = happen
         self._extra = extra
         """What the shell knows and the core does not."""
         self._scrub = scrub
+        self._digests = Digests(run)
         self._number = 0
         self._asked: dict[int, Settled] = {}
         self.marked_down = False
@@ -155,9 +161,7 @@ class Admin:
             case Mark():
                 self.marked_down = asked.down
                 told(msgspec.json.encode({"down": asked.down}))
-            case ListHolds():
-                told(msgspec.json.encode(listed(core)))
-            case SetHold() | DropHold():
+            case ListHolds() | SetHold() | DropHold():
                 self._holding.ask(asked, core, told, refused)
             case ListTokens():
                 told(msgspec.json.encode(tokens.listed(core)))
@@ -166,6 +170,8 @@ class Admin:
             case Scrub():
                 self._scrub()
                 told(b"{}")
+            case Digest():
+                self._digests.ask(asked, core, told, refused)
 
     def answered(self, answer: AnswerCommand) -> None:
         """An order is in the log. That of the founding nobody has asked for."""

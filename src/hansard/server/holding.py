@@ -18,8 +18,14 @@ LASTS_S_MAX: Final = 1e9
 """Far beyond what is allowed, and still a number."""
 
 
+BARRIER: Final = "."
+"""Nobody's name. Letting go of it changes nothing; when that is in our log, so is everything that was answered to
+anybody before."""
+
+
 class ListHolds(Struct, frozen=True, tag_field="ask", tag="holds"):
-    pass
+    settled: bool = False
+    """With everything that was answered to anybody before: this participant may be behind."""
 
 
 class SetHold(Struct, frozen=True, tag_field="ask", tag="hold"):
@@ -35,17 +41,28 @@ class DropHold(Struct, frozen=True, tag_field="ask", tag="let go"):
     name: str
 
 
+Asked = ListHolds | SetHold | DropHold
+
+
 class Holding:
     """`happen` takes what is to happen to the participant."""
 
     def __init__(self, happen: Callable[[Event], None]) -> None:
         self._happen = happen
         self._number = 0
-        self._asked: dict[int, tuple[SetHold | DropHold, Told, Refused]] = {}
+        self._asked: dict[int, tuple[Asked, Participant, Told, Refused]] = {}
 
-    def ask(self, asked: SetHold | DropHold, core: Participant, told: Told, refused: Refused) -> None:
+    def ask(self, asked: Asked, core: Participant, told: Told, refused: Refused) -> None:
         event: Hold | LetGo
-        if isinstance(asked, SetHold):
+        if isinstance(asked, ListHolds):
+            if not asked.settled:
+                told(msgspec.json.encode(listed(core)))
+                return
+            event = LetGo(self._number + 1, BARRIER)
+        elif asked.name == BARRIER:
+            refused(f"{BARRIER!r} is no name of a hold")
+            return
+        elif isinstance(asked, SetHold):
             try:
                 offsets = place(asked, core.distributor.log)
             except (LogError, ValueError) as error:
@@ -56,13 +73,15 @@ class Holding:
         else:
             event = LetGo(self._number + 1, asked.name)
         self._number += 1
-        self._asked[self._number] = (asked, told, refused)
+        self._asked[self._number] = (asked, core, told, refused)
         self._happen(event)
 
     def answered(self, answer: AnswerHold) -> None:
-        asked, told, refused = self._asked.pop(answer.id)
+        asked, core, told, refused = self._asked.pop(answer.id)
         if answer.refusal:
             refused(answer.refusal)
+        elif isinstance(asked, ListHolds):
+            told(msgspec.json.encode(listed(core)))
         elif isinstance(asked, SetHold):
             told(msgspec.json.encode({"name": asked.name, "expires_us": answer.expires_us}))
         else:

@@ -212,6 +212,7 @@ class Process:
             shell.happen,
             lambda: self._extra(shell, peers, port) | vault.status(),
             vault.scrubber.look_now,
+            vault.now,
         )
         self.access = access = Access(lambda: core)
         where = self._address_in(core)

@@ -28,6 +28,8 @@ ONCE_FAILED = {
     1003250: "an order by which more copies were wanted moved nothing, and nobody said that there were too few",
     1003315: "of two voters' clocks the wrong one was believed before the council without the third was committed",
     1003350: "the same as 1003250, with all buckets",
+    2008570: "one that had slept took the answers that had waited for it for the time, and told everybody",
+    2009166: "of two clocks the wrong one was believed, and no majority was heard for long: that was taken for a fault",
     702137: "the only disk of a bucket was lost while its report was on the way",
 }
 

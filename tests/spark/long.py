@@ -1,0 +1,145 @@
+"""The long forms of the tests of the data source: `make spark`, or `python -m tests.spark.long read`.
+
+read      2 million changes are read exactly, by several tasks, and again after buckets have doubled
+storm     a query is killed and started again LIVES times while leaders die and buckets double; each change is once
+workers   several worker processes (a local cluster of Spark's): reads, and writes with speculative attempts
+"""
+
+import sys
+import tempfile
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections import Counter
+from pathlib import Path
+from random import Random
+from threading import Event, Thread
+from time import perf_counter
+
+from pyspark.sql import SparkSession
+
+from hansard.client import Client
+from hansard.testing import cluster as running
+from tests.spark.local import everything, options
+from tests.spark.session import builder
+from tests.spark.test_streaming import start
+from tests.spark.workers import kill_a_worker
+
+LOT = 10_000
+
+
+def say(text: str) -> None:
+    print(f"spark: {text}", flush=True)
+
+
+def read(count: int = 2_000_000) -> None:
+    spark = builder().getOrCreate()
+    with running(buckets=4) as cluster, Client.connect(cluster.addresses, timeout_s=60) as client:
+        for first in range(0, count, LOT):
+            numbers = range(first, first + LOT)
+            client.submit_many([f"k{n}" for n in numbers], [f"{n}" for n in numbers], [["x"]] * LOT)
+        say(f"{count:,} changes are stored")
+        for buckets in (4, 8):
+            frame = spark.read.format("hansard").options(**options(cluster, keyFormat="string", valueFormat="string"))
+            began = perf_counter()
+            found = frame.load().selectExpr(
+                "count(*) as rows",
+                "count(distinct key) as keys",
+                "count(distinct bucket, offset) as places",
+                "sum(cast(value as bigint)) as total",
+                "count_if(key != concat('k', value)) as mixed",
+                f"count_if(bucket != pmod(xxhash64(cast(key as binary)), {buckets})) as elsewhere",
+            )
+            row = found.collect()[0]
+            say(f"{buckets} buckets: {row.rows:,} rows in {perf_counter() - began:.1f} s")
+            assert tuple(row) == (count, count, count, count * (count - 1) // 2, 0, 0), row
+            cluster.double()
+    spark.stop()
+
+
+def storm(lives: int) -> None:
+    spark = builder().getOrCreate()
+    random, produced, is_over = Random(1), list[int](), Event()
+    with tempfile.TemporaryDirectory() as home, running(buckets=2) as cluster:
+
+        def submit() -> None:
+            with Client.connect(cluster.addresses, timeout_s=60) as client:
+                while not is_over.is_set():
+                    lot = len(produced)
+                    keys = [f"k{n}" for n in range(500)]
+                    client.submit_many(keys, [f"{lot}-{key}" for key in keys], [["original"]] * len(keys))
+                    produced.append(lot)
+                    is_over.wait(0.05)
+
+        producer = Thread(target=submit)
+        producer.start()
+        for life in range(lives):
+            query = start(spark, cluster, Path(home))
+            query.awaitTermination(random.randint(1, 6))
+            if life % 3 == 1:
+                kill_a_worker(random)
+            if life % 4 == 2:
+                dead = cluster.leader(random.randrange(2))
+                cluster.kill(dead)
+                query.awaitTermination(random.randint(1, 3))
+                cluster.start(dead)
+            if life in (lives // 3, 2 * lives // 3):
+                cluster.double()
+            failure = query.exception()
+            query.stop()
+            say(f"life {life}: {len(produced)} lots produced" + (f"; it had failed: {failure}" if failure else ""))
+        is_over.set()
+        producer.join()
+        start(spark, cluster, Path(home), to_end=True).awaitTermination()
+        copies = Counter((row["key"], row["value"]) for row in everything(cluster, tags="copy"))
+        wanted = Counter((f"k{n}".encode(), f"{lot}-k{n}".encode()) for lot in produced for n in range(500))
+        say(f"{wanted.total():,} changes, {copies.total():,} copies, {(copies - wanted).total()} too many")
+        assert copies == wanted
+    spark.stop()
+
+
+def workers() -> None:
+    """Two workers of two cores each, in processes of their own; the slowest tasks are tried a second time beside."""
+    session = builder("local-cluster[2,2,1024]")
+    for name, value in {
+        "spark.speculation": "true",
+        "spark.speculation.interval": "50ms",
+        "spark.speculation.multiplier": "1.01",
+        "spark.speculation.quantile": "0.3",
+    }.items():
+        session = session.config(name, value)
+    spark: SparkSession = session.getOrCreate()
+    with running(buckets=4) as cluster:
+        frame = spark.range(200_000).selectExpr(
+            "concat('k', id) as key", "repeat('x', 200) as value", "array('x') as tags"
+        )
+        (
+            frame.repartition(12)
+            .write.format("hansard")
+            .options(**options(cluster, sinkId="workers"))
+            .mode("append")
+            .save()
+        )
+        found = spark.read.format("hansard").options(**options(cluster, tags="x", maxRowsPerPartition=20_000)).load()
+        row = found.selectExpr("count(*) as rows", "count(distinct key) as keys").collect()[0]
+        say(f"two worker processes: {row.rows:,} rows, {row['keys']:,} keys")
+        assert tuple(row) == (200_000, 200_000), row
+    spark.stop()
+
+
+def main() -> int:
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("which", nargs="*", choices=["read", "storm", "workers"], help="all of them if none is named")
+    parser.add_argument("--lives", type=int, default=30)
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    asked = parser.parse_args()
+    for name in asked.which or ["read", "storm", "workers"]:
+        if name == "read":
+            read(asked.rows)
+        elif name == "storm":
+            storm(asked.lives)
+        else:
+            workers()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
