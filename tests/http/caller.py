@@ -4,10 +4,14 @@ import json
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPSConnection
 from ssl import SSLContext
+from threading import Event
+from time import monotonic
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 PATIENCE_S = 30
+PROBLEM = "application/problem+json"
+AGAIN = {"not-ready", "not-reachable", "busy", "expired"}
 
 
 class Answer(NamedTuple):
@@ -23,7 +27,7 @@ class Answer(NamedTuple):
     @property
     def problem(self) -> str:
         """The name of its type."""
-        assert self.headers["content-type"] == "application/problem+json", self
+        assert self.headers["content-type"] == PROBLEM, self
         found = self.json
         assert found["status"] == self.status, self
         return str(found["type"].removeprefix("urn:hansard:problem:"))
@@ -63,6 +67,23 @@ class Caller:
 
     def post(self, path: str, body: Any, **headers: str) -> Answer:
         return self.send("POST", path, body, **headers)
+
+
+class Patient(Caller):
+    """Comes again where it is told to, as clients do: on a busy machine nobody may lead for a moment. Nothing is stored
+    where that is said."""
+
+    def call(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        deadline_s = monotonic() + PATIENCE_S
+        while True:
+            answer = super().call(method, path, body, headers)
+            if answer.status != 503 or method == "HEAD" or answer.headers["content-type"] != PROBLEM:
+                return answer
+            if answer.problem not in AGAIN or monotonic() > deadline_s:
+                return answer
+            Event().wait(0.1)
 
 
 def _named(headers: Mapping[str, str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from schemathesis.schemas import BaseSchema
 from hansard.bookmark import Bookmark
 from hansard.http.app import App
 from hansard.http.house import House
+from hansard.http.operation import Operation
 from hansard.http.source import Source
 
 BUCKETS_MAX = 8
@@ -55,6 +56,10 @@ FORMATS = {
 def operations() -> list[str]:
     """All that there are, by the names that they have in the description."""
     return [operation.name for operation in _app().operations]
+
+
+def operation_table() -> list[Operation]:
+    return _app().operations
 
 
 @cache

@@ -107,10 +107,30 @@ def test_other_paths_methods_and_origins(caller: Caller) -> None:
         assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
+def _drain_and_move(caller: Caller) -> None:
+    """What operators do most."""
+
+    def done(id: str, wish: dict[str, Any]) -> None:
+        until(lambda: caller.post("/orders", {"id": id, "wish": wish}).status == 202, f"{wish} is refused")
+        until(lambda: caller.get(f"/orders/{id}").json["standing"] == "done", f"{wish} is not done")
+
+    def buckets() -> Any:
+        return caller.get("/table").json["buckets"]
+
+    done("out", {"type": "drain", "node": "c"})
+    assert "c" in caller.get("/cluster").json["drained"] and all(each["leader"] != "c" for each in buckets())
+    done("back", {"type": "undrain", "node": "c"})
+    assert not caller.get("/cluster").json["drained"]
+    done("there", {"type": "move", "bucket": 1, "nodes": ["c", "b", "a"]})
+    assert buckets()[1]["leader"] == "c"
+    done("free", {"type": "release", "bucket": 1})
+
+
 def test_who_is_told_to_stop_answers_first_and_ends_its_streams(tmp_path: Path) -> None:
     with Town(tmp_path, "abc", 2) as town:
         with town.caller("b") as caller:
             assert caller.post("/changes", {"key": "before"}).status == 201
+            _drain_and_move(caller)
         assert town.company.kill("b", signal.SIGTERM) == 0
         with town.caller("a") as caller:
             until(lambda: caller.post("/changes", {"key": "after"}).status == 201, "nothing is stored without b")

@@ -7,6 +7,7 @@ acknowledged; what another one has may be there a moment later.
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from secrets import token_hex
 from typing import Any
@@ -108,6 +109,41 @@ def test_a_token_has_its_rate(guarded: Town) -> None:
     assert int(answers[1].headers["retry-after"]) >= 1
 
 
+def test_a_token_has_its_rate_in_bytes_too(guarded: Town) -> None:
+    with guarded.caller("a", "heavy") as heavy:
+        assert heavy.post("/changes", {"key": "a", "value": "x" * 5_000}).status == 201
+        refused = heavy.post("/changes", {"key": "a"})
+        assert refused.problem == "too-many" and int(refused.headers["retry-after"]) >= 1
+
+
+def test_a_token_that_ends_while_it_follows_is_told_nothing_more(guarded: Town, admin: Caller) -> None:
+    granted = admin.post("/tokens", {"name": f"t-{token_hex(4)}", "scopes": ["read"], "expires_s": 3})
+    headers, tag = {"Authorization": f"Bearer {granted.json['token']}"}, f"live-{token_hex(6)}"
+    with Listener(guarded.address(), f"/changes/stream?tag={tag}", headers) as listener:
+        assert listener.status == 200
+        last: list[Any] = []
+
+        def listen() -> None:
+            last.extend(event for event in listener.events() if event.kind == "problem")
+
+        listening = threading.Thread(target=listen)
+        listening.start()
+        until(lambda: admin.post("/changes", {"tags": [tag]}).status == 201 and bool(last), "it goes on and on")
+        listening.join(30)
+    assert last[0].data["type"] == "urn:hansard:problem:no-token"
+
+
+def test_a_tenant_is_not_told_where_its_keys_live(acme: Caller) -> None:
+    stream = {"Hansard_Connection": acme.post("/connections", {}).json["connection"], "Hansard_Series": "30"}
+    body = [{"key": token_hex(8), "tags": [ACME]} for _ in range(20)]
+    several = acme.post("/changes", body, Hansard_Previous="1", **stream)
+    assert several.problem == "bad-request" and not re.search(r"\[\d", several.json["detail"])
+    for previous in ("0=7", "0=7, 1=7, 2=7, 3=7", "3=1"):
+        assert acme.post("/changes", body[0], Hansard_Previous=previous, **stream).problem == "bad-request"
+    gap = acme.post("/changes", body[0], Hansard_Previous="7", **stream)
+    assert gap.problem == "series-gap" and list(gap.json["expected"]) == ["0"]
+
+
 # Tenants.
 
 
@@ -204,7 +240,7 @@ def test_streams_are_not_anothers_to_go_on_with(acme: Caller, globex: Caller, ad
     assert stored.status == 201
 
 
-def _seen(answer: Answer) -> Any:
+def seen(answer: Answer) -> Any:
     """What a tenant sees, but for what is drawn anew each time."""
     headers = {name: value for name, value in answer.headers.items() if name not in {"date", "retry-after"}}
     text = json.dumps([answer.status, headers, answer.body.decode()])
@@ -226,11 +262,11 @@ def test_what_a_tenant_is_told_does_not_depend_on_others(acme: Caller, globex: C
         "/bookmark?at=2026-01-01T00:00:00Z",
         f"/changes?tag={ACME}&limit=2",
     ]
-    before = [_seen(acme.get(question)) for question in questions]
+    before = [seen(acme.get(question)) for question in questions]
     for _ in range(20):
         globex.post("/changes", [{"key": f"g{n}", "value": "x" * 100, "tags": ["globex:x"]} for n in range(50)])
         admin.post("/changes", [{"key": f"u{n}", "value": "x" * 100} for n in range(50)])
-    after = [_seen(acme.get(question)) for question in questions]
+    after = [seen(acme.get(question)) for question in questions]
     assert before == after
     assert acme.get("/bookmark").json != acme.get("/bookmark").json, "equal bookmarks would tell that nothing happened"
 
@@ -275,11 +311,21 @@ def test_a_tenant_of_prefixes_says_what_it_wants(globex: Caller) -> None:
     assert globex.post("/changes", {"key": "k", "tags": ["globex"]}).problem == "not-allowed"
 
 
+def opened(address: tuple[str, int], headers: dict[str, str]) -> Listener:
+    """As soon as there is somebody who leads: on a busy machine there may be nobody for a moment."""
+    for _ in range(20):
+        stream = Listener(address, "/changes/stream?key=nobody", headers)
+        if stream.status != 503:
+            return stream
+        stream.__exit__(None, None, None)
+    raise AssertionError("nobody leads")
+
+
 def test_a_token_may_wait_so_often_and_no_more(guarded: Town) -> None:
     headers = {"Authorization": f"Bearer {guarded.tokens['reader']}"}
     streams: list[Listener] = []
     try:
-        streams += [Listener(guarded.address(), "/changes/stream?key=nobody", headers) for _ in range(SEATS_MAX + 1)]
+        streams += [opened(guarded.address(), headers) for _ in range(SEATS_MAX + 1)]
         assert [stream.status for stream in streams] == [200] * SEATS_MAX + [429]
         with guarded.caller("a", "reader") as reader, guarded.caller("a", "acme") as another:
             assert reader.get("/changes?block=1").problem == "too-many"

@@ -11,7 +11,7 @@ from typing import Any, Self
 from tests.cluster.company import Company
 from tests.server.trio import free_addresses
 
-from .caller import Caller
+from .caller import Caller, Patient
 
 PATIENCE_S = 30
 
@@ -41,7 +41,7 @@ class Town:
 
     def caller(self, name: str = "a", token: str = "", certificate: str = "") -> Caller:
         headers = {"Authorization": f"Bearer {self.tokens[token]}"} if token else {}
-        return Caller(self.address(name), self.secure(certificate), **headers)
+        return Patient(self.address(name), self.secure(certificate), **headers)
 
     def guard(self) -> None:
         """From here on tokens are needed: `admin` is for everything, the others are two tenants' and a reader's."""
@@ -53,6 +53,7 @@ class Town:
                 {"name": "globex", "scopes": ["submit", "read"], "prefixes": ["globex:"]},
                 {"name": "reader", "scopes": ["read"]},
                 {"name": "slow", "scopes": ["submit"], "rates": {"changes_per_s": 1}},
+                {"name": "heavy", "scopes": ["submit"], "rates": {"bytes_per_s": 1000}},
                 {"name": "writer", "scopes": ["submit"]},
             ]
             for token in wanted:

@@ -261,7 +261,7 @@ def test_a_cluster_is_opened_and_closed_while_somebody_waits(tmp_path: Path) -> 
                 waiting = asyncio.create_task(stranger.read(0, end, LONG_US))
                 await guarded.until(lambda status: status["waiting_reads"] == 1)
                 await admin.ask(ask="order", id="c", wish={"type": "guard", "open": False})
-                assert is_refused(await waiting)
+                assert is_refused(await waiting) and is_refused(await stranger.submit(0, change("x"), 1))
 
     run(test())
 

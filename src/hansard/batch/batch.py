@@ -40,6 +40,8 @@ class Batch:
         self.header = header
         self.head = head
         self.body = body
+        self.length = HEADER_BYTES + header.body_length
+        """Bytes as stored and sent."""
         if not header.flags & Flag.COMPRESSED:
             self.raw = body
 
@@ -55,11 +57,6 @@ class Batch:
         return isinstance(other, Batch) and self.to_bytes() == other.to_bytes()
 
     __hash__ = None  # type: ignore[assignment]
-
-    @property
-    def length(self) -> int:
-        """Bytes as stored and sent."""
-        return HEADER_BYTES + self.header.body_length
 
     def to_bytes(self) -> bytes:
         return b"".join((self.head, self.body))

@@ -134,8 +134,11 @@ class Ways:
         self._counts: dict[int, dict[str, int]] = {}
 
     def begin(self, bucket: int, node: str) -> None:
-        counts = self._counts.setdefault(bucket, {})
-        counts[node] = counts.get(node, 0) + 1
+        counts = self._counts.get(bucket)
+        if counts is None:
+            self._counts[bucket] = {node: 1}
+        else:
+            counts[node] = counts.get(node, 0) + 1
 
     def end(self, bucket: int, node: str) -> bool:
         """Says whether that was the last one on this way."""

@@ -126,6 +126,9 @@ class Participant:
         self.retaining = Retaining(here, self.copies, self.time)
         self.proposing = Proposing(here, self.retaining, self._tell_log)
         self._shortage = Shortage()
+        self.consulted = False
+        """In the last turn the atomic log had one of its own. Without that neither the table nor who takes part can
+        have changed; and where time has passed it had one, so that whoever looks after these need not look else."""
         self._told = True
         """The log has told the distributor something. How many copies are wanted may change by it, and no bucket."""
 
@@ -152,6 +155,7 @@ class Participant:
         here = self.here
         here.now_us = now_us
         self.time.wall_us = wall_us
+        self.consulted = False
         for event in events:
             if isinstance(event, Received) and isinstance(event.message, Bucketed):
                 self.copies.received(event.message)  # most of what happens to a busy node is that
@@ -292,6 +296,7 @@ class Participant:
 
     def _agree(self) -> None:
         events, self._log = self._log, []
+        self.consulted = True
         for effect in self.consensus.turn(events, self.here.now_us):
             self._agreed(effect)
         self._find_myself()

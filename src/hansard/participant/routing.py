@@ -252,14 +252,17 @@ class Router:
 
     def _come_back(self, held: Held, outcome: Outcome, version: int) -> None:
         last = self.ways.end(held.bucket, held.node)
-        self._judge(held, outcome, version)
-        if last:
+        if isinstance(outcome, PASSING):
+            self._judge(held, outcome, version)
+        else:
+            self._settle(held, outcome)
+        if last and self.parked.queues:
             self.look_at(held.bucket)
 
-    def _judge(self, held: Held, outcome: Outcome, version: int) -> None:
+    def _judge(self, held: Held, outcome: NotLeader | Unknown, version: int) -> None:
         """Whether it is settled by that, or goes on."""
         here = self._here
-        if held.deadline_us <= here.now_us or not isinstance(outcome, PASSING):
+        if held.deadline_us <= here.now_us:
             self._settle(held, outcome)
         elif isinstance(outcome, NotLeader):
             distributor = here.distributor
@@ -278,10 +281,12 @@ class Router:
     def _settle(self, held: Held, outcome: Outcome) -> None:
         here, source = self._here, held.source
         self._release(held)
-        if held.unknown and not isinstance(outcome, CONCLUSIVE):
-            outcome = Unknown()
+        retry_us = 0
+        if not isinstance(outcome, CONCLUSIVE):
+            outcome = Unknown() if held.unknown else outcome
+            retry_us = here.retry_us() if isinstance(source, Client) and isinstance(outcome, LATER) else 0
         if isinstance(source, Client):
-            here.effects.append(Answer(source.id, outcome, here.retry_us() if isinstance(outcome, LATER) else 0))
+            here.effects.append(Answer(source.id, outcome, retry_us))
         else:
             answer = HopAnswer(source.process, source.number, here.distributor.version, outcome)
             here.send(source.node, answer)

@@ -76,6 +76,9 @@ class Reception:
         self._edition = access.edition
         self._usher = Usher(access)
         self._porch: Porch[Asker] = Porch()
+        self._is_open = False
+        """Everybody may do everything, and nobody waits: looked at whenever that may have changed, so that it need not
+        be for each request."""
         self._codecs: tuple[Codec[Any], Codec[Any]] = Codec(wire.Request, verify_at), Codec(wire.Answer, reopen)
         self._number = 0
         self._asked: dict[int, Asked] = {}
@@ -135,7 +138,9 @@ class Reception:
 
     def _come(self, asker: Asker, request: wire.Request) -> None:
         """Whoever asks is looked at first. Operators' questions are judged by who understands them."""
-        if isinstance(request, wire.Ask):
+        if self._is_open and isinstance(request, submission.Submit):
+            self._submit(asker, request)
+        elif isinstance(request, wire.Ask):
             self._ask(asker, request)
         elif self._access.known and not self._porch:
             judged = self._usher.judge(self._visits[asker].badge, request)
@@ -182,8 +187,10 @@ class Reception:
         return self._number, self._deadline_us(wait_us)
 
     def _submit(self, asker: Asker, submit: submission.Submit) -> None:
-        number, deadline_us = self._note(asker, submit.id, submit.wait_us)
-        continues = submit.continues
+        number = self._number = self._number + 1
+        self._asked[number] = Asked(asker, submit.id)
+        wait_us, continues = submit.wait_us, submit.continues
+        deadline_us = self._now_us() + wait_us if 0 <= wait_us <= WAIT_US_MAX else self._deadline_us(wait_us)
         goes_on = Continues(continues.connection, continues.previous) if continues is not None else None
         self._submitted(event.Submit(number, submit.bucket, submit.batch, deadline_us, submit.buckets, goes_on))
 
@@ -333,6 +340,7 @@ class Reception:
         if self._edition is not self._access.edition:
             self._edition = self._access.edition
             self._look_who_may_wait()
+        self._is_open = self._access.is_open and not self._porch
 
     def _look_who_may_wait(self) -> None:
         """Somebody's rights may have changed: who has none any more need not wait to be told so."""

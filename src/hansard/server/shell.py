@@ -160,11 +160,12 @@ class Shell:
         events, self._inbox = self._inbox, []
         for effect in core.turn(events, now_us(), time.time_ns() // 1000):
             self._carry_out(effect, vault, peers, reception)
-        reception.look(core)
-        self.story.look(core)
-        if core.distributor.version != self._version:
-            self._version = core.distributor.version
-            self._tidy()
+        if core.consulted:  # neither time nor the table has anything for these otherwise
+            reception.look(core)
+            self.story.look(core)
+            if core.distributor.version != self._version:
+                self._version = core.distributor.version
+                self._tidy()
         # The client that waits comes first, then the members, whose disks have to do what ours has to.
         reception.flush()
         peers.flush()
