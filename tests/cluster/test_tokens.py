@@ -43,6 +43,15 @@ class Guarded(Company):
         found = [line for line in self.written("a").splitlines() if line.startswith(TOKEN)]
         return found[0].removeprefix(TOKEN) if found else ""
 
+    async def settled(self) -> None:
+        """The token is told last, when there are buckets: before that nobody can ask as the administrator."""
+
+        async def told() -> bool:
+            return bool(self.admin)
+
+        await self.until(told, "no token is told")
+        await super().settled()
+
     async def dial(self, name: str, token: str | None = None) -> Visitor:
         return await Visitor.dial(self.addresses[name], token=self.admin if token is None else token)
 
