@@ -78,7 +78,8 @@ def test_a_job_whose_tasks_die_stores_each_row_once(spark: SparkSession, cluster
 def test_columns_and_options_of_a_write(spark: SparkSession, cluster: Cluster) -> None:
     frame = spark.createDataFrame([(1, "one", "a"), (2, None, "b")], "id int, body string, label string")
     shaped = frame.selectExpr("cast(id as string) as id", "body", "array('shaped', label) as labels")
-    write(shaped, cluster, keyColumn="id", valueColumn="body", tagsColumn="labels")
+    columns = {"keyColumn": "id", "valueColumn": "body", "tagsColumn": "labels"}
+    write(shaped, cluster, **columns)
     found = {row["key"]: (row["value"], row["tags"]) for row in everything(cluster, tags="shaped")}
     assert found == {b"1": (b"one", ["shaped", "a"]), b"2": (None, ["shaped", "b"])}
     for wrong, said in (
@@ -88,6 +89,6 @@ def test_columns_and_options_of_a_write(spark: SparkSession, cluster: Cluster) -
         ({"keyColumn": "nothing"}, "there is no column 'nothing' to be written as key"),
     ):
         with pytest.raises(PySparkException, match=said):
-            write(shaped, cluster, valueColumn="body", tagsColumn="labels", **wrong)
+            write(shaped, cluster, **{**columns, **wrong})
     with pytest.raises(PySparkException, match="a log cannot be overwritten"):
         frame.write.format("hansard").options(**options(cluster)).mode("overwrite").save()
