@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, cast
 
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.schemas import BaseSchema
@@ -50,6 +50,9 @@ FORMATS = {
     "id": IDS,
     "connection": st.integers(1, 1 << 40).map(str),
 }
+
+FREE = {"tag", "tags", "name"}
+"""Where a format says what is made up, and not what is taken."""
 
 
 @cache
@@ -110,6 +113,12 @@ def arrives(case: Any) -> bool:
     return not any(value in ([], {}, None) or (name in lists and not isinstance(value, list)) for name, value in values)
 
 
+def is_wrong(case: Any) -> bool:
+    """Tags and names are any text: what is not of our making is not wrong for that."""
+    mutations = case.meta.phase.data.mutations
+    return not all(each.keywords == ("format",) and not FREE.isdisjoint(each.path) for each in mutations)
+
+
 def _is_list(parameter: dict[str, Any]) -> bool:
     return bool(parameter.get("in") == "query" and parameter.get("schema", {}).get("type") == "array")
 
@@ -166,9 +175,9 @@ def attack(operation: Any, mode: GenerationMode, examples: int, tried: Any) -> i
     )
     def run(case: Any) -> None:
         nonlocal count
-        if is_harmless(case) and (mode is GenerationMode.POSITIVE or arrives(case)):
-            count += 1
-            tried(fitted(case) if mode is GenerationMode.POSITIVE else case)
+        assume(is_harmless(case) and (mode is GenerationMode.POSITIVE or (arrives(case) and is_wrong(case))))
+        count += 1
+        tried(fitted(case) if mode is GenerationMode.POSITIVE else case)
 
     run()
     return count
