@@ -25,7 +25,7 @@ from hansard.testing import Cluster, cluster
 from tests.pipeline.rows import EPOCH, Row, in_log
 
 STEPS = ("written", "described", "committed", "held")
-CHILD_S = 300
+CHILD_S = 900
 
 
 def child(job: str, root: Path, town: Cluster, *options: str) -> int:

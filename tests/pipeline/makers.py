@@ -24,7 +24,7 @@ from tests.pipeline.test_checkpoint import STEPS, check, churn, story
 from tests.spark.session import prepare
 
 TAG = "kills:a"
-PATIENCE_S = 300
+PATIENCE_S = 900
 
 
 def one(addresses: str, token: str, root: str, step: str) -> None:

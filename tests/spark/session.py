@@ -15,14 +15,17 @@ from pyspark.sql import SparkSession
 ROOT = Path(__file__).parents[2]
 
 
-def prepare() -> None:
-    """What Spark wants of its environment; the test is skipped where there is no Java for it."""
+def prepare(*, short: bool = True) -> None:
+    """What Spark wants of its environment; the test is skipped where there is no Java for it. `short`: most of what
+    small queries take is the JVM compiling them, so it does that quickly rather than well."""
     found = subprocess.run([ROOT / "tools" / "java", "find"], capture_output=True, text=True, check=False)
     if found.returncode:
         pytest.skip("there is no Java 17 or 21 for Spark: tools/java offer says how to install one")
     os.environ["JAVA_HOME"] = found.stdout.strip()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    if short:
+        os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     # Workers import the source from where this process does, which need not be where it is installed.
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
 

@@ -5,6 +5,8 @@ import typer
 
 from .pipeline_archive import archive
 from .pipeline_checkpoint import checkpoint
+from .pipeline_declare import declare
+from .pipeline_load import load
 from .pipeline_report import report
 from .pipeline_restore import restore
 from .pipeline_verify import verify
@@ -17,3 +19,5 @@ app.command()(checkpoint)
 app.command()(report)
 app.command()(verify)
 app.command()(restore)
+app.command()(load)
+app.command()(declare)

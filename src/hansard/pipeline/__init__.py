@@ -11,6 +11,8 @@ The archive:
     compaction.py small files become large ones; orphans are removed
     reading.py    `read`: archive and live tail as one DataFrame
     restore.py    the job: an archive becomes a log again, in an empty cluster
+    load.py       the job: an archive or a checkpoint comes to a cluster that goes on, as new changes
+    cargo.py      what is loaded, so described that whoever goes on loads the same
 
 Checkpoints (what their records mean is in hansard/checkpoint, and clients load them):
 
@@ -31,7 +33,13 @@ Verifying:
     verify.py     the job: members, archive and log, by themselves and beside each other
     members.py    the copies of each bucket, compared with each other
     checks.py     what can be wrong with changes: order, duplicates, placement, differences
+    checkpoints.py  checkpoints: their files, and what they say beside what the log says
     findings.py   what is found
+
+Declared, for `spark-pipelines run`:
+
+    declare.py    writes the folder that it takes
+    declared/     what goes there: the description, and the tables, made of the same steps
 
 Underneath:
 

@@ -11,10 +11,10 @@ from hansard.checkpoint import Layer
 
 from . import layers
 from .folder import Folder
-from .layers import FOLDER, ROW, SUBJECT, merged_from
+from .layers import FOLDER, SUBJECT, merged_from
 
 BUILDS: Final = "builds"
-_MASK: Final = (1 << 64) - 1
+MASK: Final = (1 << 64) - 1
 
 Bases = Mapping[str, tuple[Layer, ...]]
 """The layers that there are of each subject, by its folder."""
@@ -83,10 +83,9 @@ class Build:
         }
 
     def _merged(self, latest: DataFrame, plans: Mapping[str, Plan]) -> DataFrame:
-        paths = [self._folder.path(layer.path) for plan in plans.values() for layer in plan.merged]
-        if paths:
-            old = self._spark.read.parquet(*paths).withColumn(FOLDER, layers.folder_column())
-            latest = layers.latest(latest.unionByName(old.select(*ROW)))
+        old = [layer for plan in plans.values() for layer in plan.merged]
+        if old:
+            latest = layers.latest(latest.unionByName(layers.written(self._spark, self._folder.root, old)))
         return layers.without_deleted(latest, [folder for folder, plan in plans.items() if not plan.kept])
 
     def _save(self, rows: DataFrame) -> None:
@@ -122,7 +121,7 @@ class Build:
         found = {}
         for row in rows:
             path = f"{self.path}/{FOLDER}={row[FOLDER]}"
-            digest = f"{row['xored'] & _MASK:016x}"
+            digest = f"{row['xored'] & MASK:016x}"
             layer = Layer(path=path, rows=row["rows"], deleted=row["deleted"], bytes=sizes[path], digest=digest)
             found[row[FOLDER]] = (str(row[SUBJECT]), layer)
         return found

@@ -44,7 +44,7 @@ from .expiry import Policy, sweep
 from .folder import Folder
 from .layers import folder_of
 from .place import later
-from .reading import read
+from .reading import joined
 from .records import Register
 from .source import Source
 
@@ -219,17 +219,7 @@ class Run:
         if any("," in tag for tag in tags):
             tags = ()  # the source takes them in one text; what is not wanted is left out afterwards
         if job.archive:
-            return read(
-                job.spark,
-                archive=job.archive,
-                endpoints=job.source.endpoints,
-                since=since,
-                until=until,
-                token=job.source.token,
-                tls_ca=job.source.tls_ca,
-                tls_cert=job.source.tls_cert,
-                tls_key=job.source.tls_key,
-            )
+            return joined(job.spark, job.archive, job.source, since, until)
         try:
             self.client.page(since=since, until=until, limit=1)
         except Gone as error:

@@ -42,3 +42,10 @@ class Finding(NamedTuple):
 
 def as_frame(spark: SparkSession, findings: Iterable[Finding]) -> DataFrame:
     return spark.createDataFrame(list(findings), SCHEMA)
+
+
+def reason(error: Exception) -> str:
+    """The root of it, in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    return f"it cannot be read: {(causes or lines)[-1] if (causes or lines) else type(error).__name__}"[:300]

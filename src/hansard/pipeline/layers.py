@@ -6,15 +6,15 @@ after the offsets of the whole: so of the changes to a key the one with the high
 split in between.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import reduce
 from hashlib import sha256
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from hansard.checkpoint import RESERVED, Subject
+from hansard.checkpoint import RESERVED, Layer, Subject
 from hansard.checkpoint.subject import NAME_BYTES_MAX
 from hansard.client.state import COLUMNS
 
@@ -24,6 +24,11 @@ SUBJECT: Final = "subject"
 FOLDER: Final = "folder"
 FOLDER_DIGITS: Final = 32
 ROW: Final = (FOLDER, SUBJECT, *COLUMNS)
+FILE: Final = (
+    "subject STRING, timestamp_us BIGINT, bucket INT, offset BIGINT, key BINARY, value BINARY, tags ARRAY<STRING>, "
+    "connection BIGINT, series BIGINT"
+)
+"""What a file has: said, so that Spark need not look into the files for it first."""
 RATIO: Final = 2
 """A layer that is less than so many times what lies on it is merged with that."""
 LAYERS_MAX: Final = 12
@@ -55,9 +60,17 @@ def of_subject(changes: DataFrame, subject: Subject) -> DataFrame:
 def of_each(changes: DataFrame, prefix: str) -> DataFrame:
     """The rows of all subjects that are one tag with this prefix: a change with two such tags is of both. A tag whose
     records could not carry it has none."""
+    return _of_single(changes, lambda tag: tag.startswith(prefix))
+
+
+def of_tags(changes: DataFrame, tags: Collection[str]) -> DataFrame:
+    """The same of the subjects that are one of these tags."""
+    return _of_single(changes, lambda tag: tag.isin(*tags))
+
+
+def _of_single(changes: DataFrame, is_wanted: Callable[[Column], Column]) -> DataFrame:
     kept = changes.where(fn.col(KEY).isNotNull() & ~fn.exists(TAGS, _is_reserved))
-    mine = fn.array_distinct(fn.filter(TAGS, lambda tag: tag.startswith(prefix)))
-    named = kept.withColumn("_tag", fn.explode(mine))
+    named = kept.withColumn("_tag", fn.explode(fn.array_distinct(fn.filter(TAGS, is_wanted))))
     named = named.withColumn(SUBJECT, fn.concat(fn.lit(Subject.of(["x"]).name.removesuffix("x")), "_tag"))
     named = named.where(fn.octet_length(SUBJECT) <= NAME_BYTES_MAX)
     return _rows(named, folder_column())
@@ -79,6 +92,19 @@ def latest(rows: DataFrame) -> DataFrame:
     rest = [name for name in ROW if name not in (FOLDER, KEY, OFFSET)]
     newest = fn.max(fn.struct(OFFSET, *rest)).alias("newest")
     return rows.groupBy(FOLDER, KEY).agg(newest).select(FOLDER, KEY, "newest.*").select(*ROW)
+
+
+def written(spark: SparkSession, location: str, found: Sequence[Layer]) -> DataFrame:
+    """The rows of all these layers."""
+    paths = [f"{location.rstrip('/')}/{layer.path}" for layer in found]
+    rows = spark.read.schema(FILE).parquet(*paths) if paths else spark.createDataFrame([], FILE)
+    return rows.withColumn(FOLDER, folder_column()).select(*ROW)
+
+
+def state(spark: SparkSession, location: str, found: Sequence[Layer]) -> DataFrame:
+    """What a checkpoint says: of each key the latest of all its layers, and nothing of those that are deleted."""
+    rows = written(spark, location, found)
+    return (rows if len(found) == 1 else latest(rows)).where(fn.col(VALUE).isNotNull())
 
 
 def without_deleted(rows: DataFrame, folders: Collection[str]) -> DataFrame:

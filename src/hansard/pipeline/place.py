@@ -73,6 +73,12 @@ def levels(buckets: Collection[int]) -> dict[int, int]:
     return halves
 
 
+def is_before(one: Bookmark, other: Bookmark) -> bool:
+    """Whether nowhere the one is further than the other."""
+    buckets = {*one.offsets, *other.offsets}
+    return all((one.offset(bucket) or 0) <= (other.offset(bucket) or 0) for bucket in buckets)
+
+
 def later(one: Bookmark, other: Bookmark) -> Bookmark:
     """In each bucket the later of two places of one log."""
     buckets = {*one.offsets, *other.offsets}

@@ -53,12 +53,31 @@ def read(
     """
     if match not in ("any", "all"):
         raise ValueError(f"match is 'any' or 'all' of the tags, not {match!r}")
+    source = Source.of(endpoints, token, tls_ca, tls_cert, tls_key) if endpoints else None
+    return joined(
+        spark, archive, source, since, until, tags=tags, match=match, key=key, buckets=buckets, records=records
+    )
+
+
+def joined(
+    spark: SparkSession,
+    archive: str,
+    source: Source | None,
+    since: Place | None = None,
+    until: Place | None = None,
+    *,
+    tags: Collection[str] = (),
+    match: str = "any",
+    key: str | None = None,
+    buckets: Collection[int] | None = None,
+    records: bool = False,
+) -> DataFrame:
+    """The same, of a cluster as jobs know it."""
     folder = Folder(spark, archive)
     catalog = manifest.load(folder)
     if catalog.until is None:
         raise ArchiveError(f"there is no archive at {folder.root}: hansard pipeline archive makes one")
     start, stop = placed(since, catalog.log), placed(until, catalog.log)
-    source = Source.of(endpoints, token, tls_ca, tls_cert, tls_key) if endpoints else None
     end = _end(source, catalog) if source is not None else catalog.until
     found = archived(spark, folder, catalog, start, stop)
     if source is not None:

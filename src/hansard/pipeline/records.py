@@ -3,12 +3,19 @@
 What was written is read back before it is believed: only the order in the log says who was first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as fn
 
 from hansard.bookmark import Bookmark
 from hansard.checkpoint import RECORDS, Docket, Record, encoded
-from hansard.client import Client
+from hansard.client import Change, Client
 from hansard.client.checkpoints import filed_of
+
+from .columns import OFFSET, TAGS
+from .reading import micros
 
 
 class Register:
@@ -25,11 +32,7 @@ class Register:
     def read(self) -> None:
         """All that was written until now."""
         reading = self._client.read(since=self._place, tags=[RECORDS])
-        for change in reading:
-            filed, name = filed_of(change), (change.key or b"").decode(errors="replace")
-            if filed is not None and name in change.tags:
-                self.dockets.setdefault(name, Docket()).take(filed)
-                self.now_us = max(self.now_us, filed.timestamp_us)
+        self.now_us = max(self.now_us, entered(self.dockets, reading))
         self._place = reading.bookmark
 
     def docket(self, name: str) -> Docket:
@@ -43,3 +46,27 @@ class Register:
                 names, [encoded(records[name]) for name in names], [[RECORDS, name] for name in names]
             )
         self.read()
+
+
+def entered(dockets: dict[str, Docket], changes: Iterable[Change]) -> int:
+    """Puts records, in the order of the log, into the dockets of their subjects; the time of the last one."""
+    last_us = 0
+    for change in changes:
+        filed, name = filed_of(change), (change.key or b"").decode(errors="replace")
+        if filed is not None and name in change.tags:
+            dockets.setdefault(name, Docket()).take(filed)
+            last_us = max(last_us, filed.timestamp_us)
+    return last_us
+
+
+def dockets_in(changes: DataFrame) -> dict[str, Docket]:
+    """What the records in an archive say, of a log that may be gone. Those of one subject have one key."""
+    dockets: dict[str, Docket] = {}
+    entered(dockets, map(_change, changes.where(fn.array_contains(TAGS, RECORDS)).orderBy(OFFSET).collect()))
+    return dockets
+
+
+def _change(row: Any) -> Change:
+    key, value = (None if part is None else bytes(part) for part in (row.key, row.value))
+    time_us = micros(row.timestamp)
+    return Change(time_us, row.bucket, row.offset, key, value, tuple(row.tags), row.connection, row.series)

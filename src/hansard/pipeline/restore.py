@@ -59,7 +59,7 @@ class Restorer:
         table = asyncio.run(_table(self.target))
         there = len(table["buckets"])
         check_fits(catalog, table["log"], there)
-        until = self._until(folder, catalog)
+        until = until_place(self.spark, folder, catalog, self.until)
         if any(bucket["opened"] for bucket in table["buckets"]):
             self._look(until)
             return Restored(catalog.log, there, 0, until, was_there=True)
@@ -74,20 +74,6 @@ class Restorer:
         asyncio.run(_finish(self.target, addresses, ends, last, connection))
         self.reached("opened")
         return Restored(catalog.log, there, sum(row["rows"] for row in sent), until)
-
-    def _until(self, folder: Folder, catalog: Catalog) -> Bookmark:
-        """As offsets."""
-        end = catalog.until
-        assert end is not None
-        stop = placed(self.until, catalog.log)
-        if stop is None:
-            return end
-        if isinstance(stop, Bookmark):
-            buckets = {*end.offsets, *stop.offsets}
-            if any((stop.offset(bucket) or 0) > (end.offset(bucket) or 0) for bucket in buckets):
-                raise ArchiveError("the archive ends before that bookmark: restore all of it, or up to an earlier one")
-            return stop.split(catalog.log, buckets)
-        return until_time(archived(self.spark, folder, catalog), end, stop)
 
     def _look(self, until: Bookmark) -> None:
         """That everything is there; raises where it is not."""
@@ -114,6 +100,21 @@ def check_fits(catalog: Catalog, log: str, buckets: int) -> None:
     if buckets < least or buckets % least:
         wanted = "it needs as many, or twice as many"
         raise ArchiveError(f"the archive has {least} buckets, and the cluster {buckets}: {wanted}")
+
+
+def until_place(spark: SparkSession, folder: Folder, catalog: Catalog, until: Place | None) -> Bookmark:
+    """As offsets; the archive's end, if it is not said."""
+    end = catalog.until
+    assert end is not None
+    stop = placed(until, catalog.log)
+    if stop is None:
+        return end
+    if isinstance(stop, Bookmark):
+        buckets = {*end.offsets, *stop.offsets}
+        if any((stop.offset(bucket) or 0) > (end.offset(bucket) or 0) for bucket in buckets):
+            raise ArchiveError("the archive ends before that bookmark: restore all of it, or up to an earlier one")
+        return stop.split(catalog.log, buckets)
+    return until_time(archived(spark, folder, catalog), end, stop)
 
 
 def until_time(changes: DataFrame, end: Bookmark, time: datetime) -> Bookmark:

@@ -1,4 +1,5 @@
-"""The job `verify`: members against each other, the archive against itself, and both against each other.
+"""The job `verify`: members against each other, the archive against itself, both against each other, and checkpoints
+against what these say.
 
 What is compared is bounded by bookmarks, so the log may go on meanwhile. Each part says what it finds and goes on: one
 file that cannot be read does not hide what is wrong with another.
@@ -17,9 +18,13 @@ from pyspark.sql import DataFrame, SparkSession
 from hansard.bookmark import Bookmark, WrongLog
 
 from . import checks, manifest, members, parquet, place
-from .findings import DAMAGED, DIFFERENT, MISSING, Finding
+from .checkpoints import Inspector, known
+from .findings import DAMAGED, DIFFERENT, MISSING, Finding, reason
 from .folder import Folder
 from .manifest import DATA, ArchiveError, Catalog, File
+from .reading import archived, joined
+from .records import Register, dockets_in
+from .restore import existing
 from .source import Source
 
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,6 +38,7 @@ class Verified(NamedTuple):
     rows: int = 0
     """Of the archive."""
     mended: int = 0
+    checkpoints: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +49,57 @@ class Verifier:
     root: str = ""
     """The archive; empty: only the cluster is looked at."""
     repair: bool = False
+    checkpoints: bool = False
+    """Whether these are looked at."""
     reached: Callable[[str], None] = lambda _: None
 
     def verify(self) -> Verified:
-        found, copies, mended = list[Finding](), 0, 0
+        copies, mended, found = 0, 0, list[Finding]()
         if self.source is not None:
             copies, mended, found = asyncio.run(self._members(self.source))
-        if not self.root:
-            return Verified(found, copies, mended=mended)
+        seen = Verified(found, copies, mended=mended)
+        if self.root:
+            archive = self._archive()
+            seen = seen._replace(findings=found + archive.findings, files=archive.files, rows=archive.rows)
+        if self.checkpoints:
+            count, wrong = self._checkpoints()
+            seen = seen._replace(findings=seen.findings + wrong, checkpoints=count)
+        return seen
+
+    def _archive(self) -> Verified:
         folder = Folder(self.spark, self.root)
-        catalog, troubles = self._catalog(folder)
-        found += troubles
+        catalog, found = self._catalog(folder)
         if catalog.until is None:
-            if not troubles:
+            if not found:
                 raise ArchiveError(f"there is no archive at {folder.root}: hansard pipeline archive makes one")
-            return Verified(found, copies, mended=mended)
+            return Verified(found)
         self.reached("files of the archive")
         readable, wrong = checked_files(self.spark, folder, catalog)
         found += wrong
         found += self._rows(folder, catalog, catalog.until, readable)
-        return Verified(found, copies, len(catalog.files), catalog.rows, mended)
+        return Verified(found, files=len(catalog.files), rows=catalog.rows)
+
+    def _checkpoints(self) -> tuple[int, list[Finding]]:
+        """By the records in the log, or, where an archive is looked at by itself, by those that it has."""
+        spark, source, root = self.spark, self.source, self.root
+        retained: Bookmark | None = None
+        if source is not None:
+            with source.client() as client:
+                dockets, start = Register(client).dockets, client.bookmark(at=_BEGINNING)
+            if not root and any(start.offsets.values()):
+                retained = start
+        else:
+            folder = Folder(spark, root)
+            catalog = existing(folder)
+            dockets = dockets_in(archived(spark, folder, catalog))
+
+        def changes(until: Bookmark) -> DataFrame | None:
+            if source is None:
+                assert catalog.until is not None
+                return joined(spark, root, None, None, until) if place.is_before(until, catalog.until) else None
+            return joined(spark, root, source, None, until) if root else source.changes(spark, start, until)
+
+        return Inspector(spark, changes, retained, self.reached).inspect(known(dockets))
 
     async def _members(self, source: Source) -> tuple[int, int, list[Finding]]:
         async with source.operator() as operator:
@@ -151,7 +188,7 @@ def _described(spark: SparkSession, folder: Folder, sizes: dict[str, int]) -> tu
         return {file.path: file for file in parquet.files_at(spark, folder, sizes)}, {}
     except (PySparkException, Py4JJavaError) as error:
         if len(sizes) == 1:
-            return {}, dict.fromkeys(sizes, _reason(error))
+            return {}, dict.fromkeys(sizes, reason(error))
     paths = sorted(sizes)
     half = len(paths) // 2
     found: dict[str, File] = {}
@@ -161,13 +198,6 @@ def _described(spark: SparkSession, folder: Folder, sizes: dict[str, int]) -> tu
         found |= some
         unreadable |= bad
     return found, unreadable
-
-
-def _reason(error: Exception) -> str:
-    """The root of it, in one line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    return f"it cannot be read: {(causes or lines)[-1] if (causes or lines) else type(error).__name__}"[:300]
 
 
 def _about(file: File, kind: str, remark: str) -> Finding:
