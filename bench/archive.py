@@ -5,7 +5,9 @@ Parquet to Parquet in the same session. The JVM is warm in both.
 """
 
 import argparse
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -25,9 +27,12 @@ ROWS: Final = 1_000_000
 VALUE_BYTES: Final = 256
 LOT: Final = 10_000
 TARGET: Final = 0.5
+HERE: Final = Path(__file__).parents[1]
 
 
 def measure(rows: int = ROWS) -> list[Row]:
+    java = subprocess.run([HERE / "tools" / "java", "find"], capture_output=True, text=True, check=True)
+    os.environ["JAVA_HOME"] = java.stdout.strip()
     spark = session("local[*]", name="bench")
     with (
         tempfile.TemporaryDirectory(prefix="hansard-bench-") as temporary,
@@ -66,7 +71,11 @@ def _fill(client: Client, rows: int) -> None:
 
 def _archived(root: str, town: Cluster) -> float:
     began = perf_counter()
-    Archiver(session("local[*]"), Source.of(town.addresses), root).catch_up()
+
+    def reached(step: str) -> None:
+        sys.stderr.write(f"archive: {step} after {perf_counter() - began:.1f} s\n")
+
+    Archiver(session("local[*]"), Source.of(town.addresses), root, reached=reached).catch_up()
     return perf_counter() - began
 
 

@@ -5,7 +5,7 @@ build reads the log and writes every key; the second one reads what has come sin
 are whole runs of the job, with their records, the reading back and the sweep.
 
     python -m bench.checkpoint                5 million keys
-    python -m bench.checkpoint --keys 500000
+    python -m bench.checkpoint --keys 500000 --steps
 """
 
 import os
@@ -16,29 +16,37 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bench.table import NO_TARGET, Row, show
 from hansard.checkpoint import Subject
 from hansard.client import Client
 from hansard.testing import cluster
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from hansard.pipeline.source import Source
+
 KEYS: Final = 5_000_000
 CHANGED: Final = 100
-BATCH: Final = 20_000
 VALUE: Final = b"x" * 100
 TAG: Final = "tenant:bench"
 PART_MAX: Final = 0.25
 ROOT: Final = Path(__file__).parents[1]
 
 
-def load(client: Client, keys: range) -> None:
-    for first in range(keys.start, keys.stop, BATCH * keys.step):
-        some = range(first, min(first + BATCH * keys.step, keys.stop), keys.step)
-        client.submit_many([b"key-%09d" % number for number in some], [VALUE] * len(some), [[TAG]] * len(some))
+def load(spark: "SparkSession", source: "Source", keys: range) -> None:
+    from pyspark.sql import functions as fn  # noqa: PLC0415
+
+    numbers = spark.range(keys.start, keys.stop, keys.step, 8)
+    key, tags = fn.format_string("key-%09d", "id").alias("key"), fn.array(fn.lit(TAG)).alias("tags")
+    frame = numbers.select(key, fn.lit(VALUE.decode()).alias("value"), tags)
+    options = {**source.options(), "sinkId": f"bench-{keys.step}"}
+    frame.write.format("hansard").options(**options).mode("append").save()
 
 
-def measure(keys: int = KEYS) -> list[Row]:
+def measure(keys: int = KEYS, *, steps: bool = False) -> list[Row]:
     java = subprocess.run([ROOT / "tools" / "java", "find"], capture_output=True, text=True, check=True)
     os.environ["JAVA_HOME"] = java.stdout.strip()
     from hansard.pipeline.checkpoint import Checkpointer  # noqa: PLC0415
@@ -51,17 +59,22 @@ def measure(keys: int = KEYS) -> list[Row]:
 
         def checkpoint(tag: str) -> float:
             began_s = perf_counter()
-            Checkpointer(spark, source, root, subject=Subject.of([tag])).run()
+
+            def reached(step: str) -> None:
+                if steps:
+                    sys.stderr.write(f"{tag}: {step} after {perf_counter() - began_s:.1f} s\n")
+
+            Checkpointer(spark, source, root, subject=Subject.of([tag]), reached=reached).run()
             return perf_counter() - began_s
 
         with Client.connect(one.addresses, token=one.token, timeout_s=60) as client:
             client.submit_many([b"warm"] * 1000, [VALUE] * 1000, [["warm"]] * 1000)
             for _ in range(2):
                 checkpoint("warm")
-            load(client, range(keys))
-            full_s = checkpoint(TAG)
-            load(client, range(0, keys, CHANGED))
-            delta_s = checkpoint(TAG)
+        load(spark, source, range(keys))
+        full_s = checkpoint(TAG)
+        load(spark, source, range(0, keys, CHANGED))
+        delta_s = checkpoint(TAG)
         spark.stop()
     part = delta_s / full_s
     return [
@@ -81,7 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m bench.checkpoint", description=__doc__, formatter_class=RawDescriptionHelpFormatter
     )
     parser.add_argument("--keys", type=int, default=KEYS)
-    rows = measure(parser.parse_args(arguments).keys)
+    parser.add_argument("--steps", action="store_true", help="say when each step was done")
+    given = parser.parse_args(arguments)
+    rows = measure(given.keys, steps=given.steps)
     show(rows)
     return 0 if all(row.ok for row in rows) else 1
 

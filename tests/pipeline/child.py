@@ -8,8 +8,12 @@ import os
 import signal
 from threading import Timer
 
+import msgspec
+
+from hansard.pipeline import cargo
 from hansard.pipeline.archive import Archiver
 from hansard.pipeline.compaction import compact, sweep
+from hansard.pipeline.load import Loader
 from hansard.pipeline.restore import Restorer
 from hansard.pipeline.session import session
 from hansard.pipeline.source import Source
@@ -22,7 +26,7 @@ def die() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("job", choices=["archive", "restore"])
+    parser.add_argument("job", choices=["archive", "restore", "load"])
     parser.add_argument("root")
     parser.add_argument("addresses")
     parser.add_argument("--at", default="")
@@ -33,7 +37,7 @@ def main() -> None:
         print(step, flush=True)
         if step == given.at:
             die()
-        if step == "planned" and given.after >= 0:
+        if step in ("planned", "settled", "stored") and given.after >= 0:
             Timer(given.after, die).start()
 
     prepare()
@@ -45,8 +49,12 @@ def main() -> None:
         compact(spark, archiver.folder, files_min=3)
         reached("compacted")
         sweep(archiver.folder)
-    else:
+    elif given.job == "restore":
         Restorer(spark, source, given.root, reached=reached).restore()
+    else:
+        whole = cargo.of_archive(spark, given.root)
+        rows = msgspec.structs.replace(whole, rows_per_batch=20_000)
+        Loader(spark, source, "kills", "all", lambda: rows, reached).load()
     os._exit(0)  # whatever is still to die does so with this
 
 

@@ -26,6 +26,8 @@ from tests.pipeline.rows import EPOCH, Row, in_log
 
 STEPS = ("written", "described", "committed", "held")
 CHILD_S = 900
+OTHERS = "others"
+"""On what is written while something is loaded."""
 
 
 def child(job: str, root: Path, town: Cluster, *options: str) -> int:
@@ -56,7 +58,7 @@ def in_archive(root: Path) -> tuple[list[Row], Bookmark]:
 
 
 @contextmanager
-def written_to(client: hansard.Client, pause_s: float = 0.05) -> Iterator[None]:
+def written_to(client: hansard.Client, pause_s: float = 0.05, tag: str = "") -> Iterator[None]:
     """Somebody submits, all the time."""
     over = Event()
 
@@ -65,7 +67,8 @@ def written_to(client: hansard.Client, pause_s: float = 0.05) -> Iterator[None]:
         while not over.wait(pause_s):
             keys = [f"k{each % 50}" if each % 8 else None for each in range(20)]
             with suppress(hansard.client.PartlyStored, hansard.client.NotStored, hansard.client.OutcomeUnknown):
-                client.submit_many(keys, [f"{number}-{each}" if each % 5 else None for each in range(20)])
+                values = [f"{number}-{each}" if each % 5 else None for each in range(20)]
+                client.submit_many(keys, values, [[tag] if tag else []] * 20)
             number += 1
 
     writer = Thread(target=write)
@@ -146,6 +149,33 @@ def restore_under_fire(
     return died
 
 
+def load_under_fire(root: Path, rows: list[Row], kills: int, dice: random.Random) -> int:
+    """Into a cluster in which others write; how many died."""
+    died = 0
+    with cluster(buckets=8) as town, hansard.Client.connect(town.addresses) as client:
+        with written_to(client, tag=OTHERS):
+            for number in range(kills):
+                how = ["--at", "stored"] if number % 2 == 0 else ["--after", f"{dice.uniform(0.0, 2.0):.3f}"]
+                victim = dice.choice("abc") if number % 3 == 1 else ""
+                if victim:
+                    town.kill(victim)
+                died += child("load", root, town, *how) != 0
+                if victim:
+                    town.start(victim)
+            assert child("load", root, town) == 0
+        loaded = [row for row in in_log(client) if not any(tag.startswith((OTHERS, "hansard:")) for tag in row[5])]
+        assert of_each_key(loaded) == of_each_key(rows), "not what was archived, or not in its order"
+    return died
+
+
+def of_each_key(rows: list[Row]) -> dict[bytes | None, list[tuple[object, ...]]]:
+    """What became of it, in order."""
+    found: dict[bytes | None, list[tuple[object, ...]]] = {}
+    for row in sorted(rows, key=lambda row: int(row[1])):
+        found.setdefault(row[3], []).append(row[4:6])
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Kill jobs of the pipeline, and look whether their results are exact.")
     parser.add_argument("--kills", type=int, default=20)
@@ -154,10 +184,12 @@ def main() -> None:
     dice = random.Random(given.seed)
     with tempfile.TemporaryDirectory(prefix="hansard-kills-") as folder:
         root = Path(folder)
-        log, rows, died = archive_under_fire(root, given.kills - given.kills // 4, dice)
+        log, rows, died = archive_under_fire(root, given.kills - 2 * (given.kills // 4), dice)
         print(f"archive: {died} died, {len(rows):,} changes are there once", flush=True)
         died = restore_under_fire(root, log, rows, given.kills // 4, dice)
-        print(f"restore: {died} died, {len(rows):,} changes are there once")
+        print(f"restore: {died} died, {len(rows):,} changes are there once", flush=True)
+        died = load_under_fire(root, rows, given.kills // 4, dice)
+        print(f"load: {died} died, {len(rows):,} changes are there once")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def run(words: list[str]) -> None:
 
 def test_its_tables_are_all_changes_once_and_the_latest_of_each_tenant(tmp_path: Path) -> None:
     prepare()
-    folder = tmp_path / "tables of 'mine'"
+    folder = tmp_path / "tables"
     with cluster(1, buckets=2) as town, Client.connect(town.addresses) as client:
         written = CliRunner().invoke(app, ["pipeline", "declare", str(folder), "--at", town.addresses[0], "--json"])
         assert written.exit_code == 0, written.output
@@ -54,3 +54,5 @@ def test_its_tables_are_all_changes_once_and_the_latest_of_each_tenant(tmp_path:
         assert [hold["name"] for hold in client.ask({"ask": "holds"})["holds"]] == [f"declared-{folder.name}"]
     with pytest.raises(NotDeclared, match="is left as it is"):
         declare(folder, ["127.0.0.1:7301"])
+    with pytest.raises(NotDeclared, match="without blanks"):
+        declare(tmp_path / "two words", ["127.0.0.1:7301"])

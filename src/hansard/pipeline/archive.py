@@ -21,12 +21,14 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as fn
 
 from hansard.bookmark import Bookmark, WrongLog
 from hansard.client import Client
 from hansard.client.errors import ClientError
 
 from . import manifest, parquet
+from .columns import fingerprint
 from .folder import Folder
 from .manifest import ArchiveError, Catalog, Checksum
 from .place import distance, stepped
@@ -124,7 +126,8 @@ class Archiver:
             return Went(before, 0, 0, is_behind=False)
         run = manifest.run_name(before.number + 1, secrets.token_hex(6))
         changes = self.source.changes(self.spark, start, until)
-        came = _written(changes, folder, run, parquet.tasks_for(expected, self.rows_per_file))
+        cores = self.spark.sparkContext.defaultParallelism
+        came = _written(changes, folder, run, parquet.tasks_for(expected, self.rows_per_file, cores))
         self.reached("written")
         files = parquet.files_of(self.spark, folder, run)
         found = parquet.total([file.checksum for file in files])
@@ -143,7 +146,9 @@ class Archiver:
 def _written(changes: DataFrame, folder: Folder, run: str, tasks: int) -> Checksum:
     """The checksum of what came, counted on its way to the files."""
     observed = Observation()
-    parquet.write(changes.observe(observed, *parquet.checksum_columns()), folder, run, tasks)
+    printed = changes.withColumn("print", fingerprint())  # before it is observed: there nothing is compiled
+    watched = printed.observe(observed, *parquet.checksum_columns(fn.col("print"))).drop("print")
+    parquet.write(watched, folder, run, tasks)
     return Checksum(observed.get["rows"], observed.get["xored"], observed.get["added"])
 
 

@@ -30,6 +30,8 @@ class NotDeclared(Exception):
 
 def declare(folder: Path, endpoints: Sequence[str], *, tenants: str = "tenant:", ca: str = "") -> Declared:
     folder = folder.absolute()
+    if any(sign.isspace() or sign in "'\"\\" for sign in str(folder)):
+        raise NotDeclared(f"settings of Java cannot name {folder}: take a folder without blanks and quotes in its path")
     there = [name for name in (SPEC, TABLES) if (folder / name).exists()]
     if there:
         raise NotDeclared(f"{folder / there[0]} is there already, and is left as it is: take another folder")

@@ -18,6 +18,7 @@ from .manifest import DATA, Checksum, File
 DAY: Final = "day"
 ROWS_PER_FILE: Final = 1_000_000
 """Less than a task has to do at most, and many times what a small file has."""
+ROWS_WORTH_A_TASK: Final = 100_000
 WRITERS_MAX: Final = 64
 """Days that a task writes at once without sorting its rows by them first."""
 _PATH: Final = re.compile(rf"{DATA}/run=.*/{DAY}=([^/]*)/[^/]*$")
@@ -25,12 +26,12 @@ _PATH: Final = re.compile(rf"{DATA}/run=.*/{DAY}=([^/]*)/[^/]*$")
 
 def dated(changes: DataFrame) -> DataFrame:
     """With the day of each change, in UTC."""
-    return changes.withColumn(DAY, fn.date_format(TIMESTAMP, "yyyy-MM-dd"))
+    return changes.withColumn(DAY, fn.to_date(TIMESTAMP).cast("string"))
 
 
-def checksum_columns() -> list[Column]:
-    """What a `Checksum` is made of."""
-    print_ = fingerprint()
+def checksum_columns(print_: Column | None = None) -> list[Column]:
+    """What a `Checksum` is made of; of rows that have their fingerprint in a column already, by that."""
+    print_ = fingerprint() if print_ is None else print_
     return [
         fn.count(fn.lit(1)).alias("rows"),
         fn.coalesce(fn.bit_xor(print_), fn.lit(0)).alias("xored"),
@@ -40,14 +41,14 @@ def checksum_columns() -> list[Column]:
 
 def described(files: DataFrame) -> DataFrame:
     """Of rows that were read from files: a row for each file and bucket in it."""
-    path = fn.regexp_extract(fn.col("_metadata.file_path"), rf"({DATA}/run=[^?]*)$", 1)
-    return files.groupBy(path.alias("path"), BUCKET).agg(
+    found = files.groupBy(fn.col("_metadata.file_path").alias("path"), BUCKET).agg(
         fn.min(OFFSET).alias("first"),
         (fn.max(OFFSET) + 1).alias("end"),
-        fn.min(fn.unix_micros(TIMESTAMP)).alias("first_us"),
-        fn.max(fn.unix_micros(TIMESTAMP)).alias("last_us"),
+        fn.unix_micros(fn.min(TIMESTAMP)).alias("first_us"),
+        fn.unix_micros(fn.max(TIMESTAMP)).alias("last_us"),
         *checksum_columns(),
     )
+    return found.withColumn("path", fn.regexp_extract("path", rf"({DATA}/run=[^?]*)$", 1))
 
 
 def write(changes: DataFrame, folder: Folder, run: str, tasks: int) -> None:
@@ -100,8 +101,9 @@ def merged(changes: DataFrame, tasks: int) -> DataFrame:
     return changes.select(*NAMES).repartitionByRange(tasks, BUCKET, OFFSET).sortWithinPartitions(BUCKET, OFFSET)
 
 
-def tasks_for(rows: int, rows_per_file: int = ROWS_PER_FILE) -> int:
-    return max(1, -(-rows // rows_per_file))
+def tasks_for(rows: int, rows_per_file: int = ROWS_PER_FILE, cores: int = 1) -> int:
+    """So that no file is too large, and where there is enough to do everybody has some of it."""
+    return max(1, -(-rows // rows_per_file), min(cores, rows // ROWS_WORTH_A_TASK))
 
 
 def total(checksums: Sequence[Checksum]) -> Checksum:
