@@ -158,21 +158,22 @@ def test_all_tags_with_a_prefix_are_made_in_one_run_and_stay_in_step(make: Maker
     assert b.end.layers == next(made for made in first.made if made.subject == b.subject).end.layers, "untouched"
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_one_that_is_killed_at_any_step_comes_again_under_its_name_and_the_result_is_exact(
-    make: Maker, client: Client, tmp_path: Path, step: str
+def test_one_that_is_killed_at_each_step_comes_again_under_its_name_and_the_result_is_exact(
+    make: Maker, client: Client, tmp_path: Path
 ) -> None:
-    tag = f"killed:{step}"
-    churn(client, [tag], 50, 1)
-    with pytest.raises(Killed):
-        make(tag, name="nightly", reached=killing(step))
-    churn(client, [tag], 10, 2)
-    with pytest.raises(Killed):
-        make(tag, name="nightly", reached=killing(step))
+    tag = "killed:a"
+    for number, step in enumerate([*STEPS, *STEPS[:3]]):
+        churn(client, [tag], 30, number)
+        with pytest.raises(Killed):
+            make(tag, name="nightly", reached=killing(step))
+        ends = story(client, Subject.of([tag]).name)[1].ends
+        assert len(ends) == {"ended": 1, "swept": 2}.get(step, 2 if number > len(STEPS) - 1 else 0), step
+        if ends:
+            check(client, tag)
     went = make(tag, name="nightly", policy=Policy(keep=1, grace_s=0))
     check(client, tag, at=went.bookmark)
     told, docket = story(client, Subject.of([tag]).name)
-    assert told.count("start") == 3 and not docket.in_vain and docket.holder is None
+    assert told.count("start") == len(STEPS) + 4 and not docket.in_vain and docket.holder is None
     builds = {path.parent.name for path in tmp_path.glob("*/builds/*/folder=*")}
     assert builds == {layer.path.split("/")[1] for layer in went.made[0].end.layers}, "nothing is left of the dead"
 

@@ -95,9 +95,9 @@ def client(three: Cluster) -> Iterator[Client]:
         yield client
 
 
-def small(spark: SparkSession, kept: Kept, **bounds: Any) -> OfArchive:
+def small(spark: SparkSession, kept: Kept) -> OfArchive:
     """In several batches, so that there is something between them."""
-    return msgspec.structs.replace(cargo.of_archive(spark, kept.archive, **bounds), rows_per_batch=250)
+    return msgspec.structs.replace(cargo.of_archive(spark, kept.archive), rows_per_batch=250)
 
 
 def test_killed_between_data_and_record_and_between_batches_it_goes_on_and_stores_each_change_once(
@@ -164,7 +164,7 @@ def test_up_to_a_time_or_a_bookmark_and_of_some_tags(
         ({"since": kept.when, "tags": ["t:a"]}, [c for c in kept.changes if c.time >= kept.when and "t:a" in c.tags]),
     ]
     for number, (given, wanted) in enumerate(bounds):
-        start, chosen = client.bookmark(), small(spark, kept, **given)
+        start, chosen = client.bookmark(), cargo.of_archive(spark, kept.archive, **given)
         Loader(spark, Source.of(three.addresses), f"bounds{number}", "", partial(copy, chosen)).load()
         assert story(client.read(since=start)) == story(wanted), given
         assert wanted
