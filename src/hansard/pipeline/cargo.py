@@ -115,12 +115,13 @@ def of_archive(
     first = Bookmark.parse(manifest.series(folder, all_of_them=True)[0].since)
     end = until_place(spark, folder, catalog, until)
     start = first if since is None else _since(spark, folder, catalog, since)
+    buckets = {*start.offsets, *end.offsets}  # either may have been taken before or after a split
     per_task = rows_per_task(catalog.rows, catalog.byte_count)
     return OfArchive(
         root=folder.root,
         log=catalog.log,
-        since=str(start),
-        until=str(end),
+        since=str(start.split(catalog.log, buckets)),
+        until=str(end.split(catalog.log, buckets)),
         tags=tuple(sorted(tags)),
         match=match,
         rows_per_batch=per_task * TASKS,
