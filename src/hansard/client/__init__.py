@@ -10,10 +10,12 @@
 Submitting:
 
     change.py          a change as it is given, checked
+    columns.py         many of them, checked as a whole
     gate.py            how much may gather
     submitter.py       which change goes into which bucket's lane; splits; new connections
     lane.py            one bucket: its stream, its courier, the draft that gathers
     submission.py      a batch on its way, and what is known of it
+    callers.py         who waits for its changes
     delivery.py        what a caller waits for whose changes went into several buckets
     numbering.py       connection, series, ids
     stream.py          order, numbers, and what becomes of each batch; no IO

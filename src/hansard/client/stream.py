@@ -216,7 +216,7 @@ class Stream:
         """Stored, with a receipt for each change: what was sent may be of several buckets."""
         if submission := self._landed(sent_id):
             self.chain.stored(submission)
-            submission.stored(receipts)
+            submission.callers.stored(receipts)
 
     def _stored(self, sent_id: int, offset: int, timestamp: int, repeated: int = 0) -> None:
         submission = self._landed(sent_id)
@@ -227,7 +227,7 @@ class Stream:
             self._give_up(submission, errors.ConnectionTaken(self.connection))
             return
         self.chain.stored(submission)
-        submission.stored(Receipts(self.bucket, submission.change_count, offset, timestamp, repeated))
+        submission.callers.stored(Receipts(self.bucket, submission.change_count, offset, timestamp, repeated))
 
     def _repeated(self, sent_id: int, offset: int | None, timestamp: int | None) -> None:
         submission = self._landed(sent_id)
@@ -239,7 +239,7 @@ class Stream:
             return
         place = (None, None) if submission.is_sparse else (offset, timestamp)  # as a whole, or as this part: who knows
         self.chain.stored(submission)
-        submission.stored(Receipts(self.bucket, submission.change_count, *place))
+        submission.callers.stored(Receipts(self.bucket, submission.change_count, *place))
 
     def _is_strange(self, submission: Submission) -> bool:
         """The bucket has something under our numbers though no attempt of ours can have stored it."""
@@ -273,7 +273,8 @@ class Stream:
             if self.connection:
                 self._turn_back(submission)
             else:
-                submission.failed(OutcomeUnknown("the leader changed, or not all members had stored it in time"))
+                unknown = OutcomeUnknown("the leader changed, or not all members had stored it in time")
+                submission.callers.failed(unknown)
 
     def _gap(self, sent_id: int, expected: int) -> None:
         submission = self._landed(sent_id)
@@ -305,7 +306,7 @@ class Stream:
             if self.connection:
                 self._turn_back(submission)
             else:
-                submission.failed(OutcomeUnknown("the connection was lost before the answer came"))
+                submission.callers.failed(OutcomeUnknown("the connection was lost before the answer came"))
         self.rewind()
 
     def rewind(self) -> None:
@@ -351,7 +352,7 @@ class Stream:
         unknown = OutcomeUnknown("the client was closed before the answer came")
         for submission in in_order(list(self.unsettled())):
             self._remove(submission)
-            submission.failed(unknown if submission.doubt else error)
+            submission.callers.failed(unknown if submission.doubt else error)
 
     def _remove(self, submission: Submission) -> bool:
         """From wherever it is; False where the end of the stream came first. Removed from flight it is in doubt."""
@@ -373,11 +374,11 @@ class Stream:
         if submission.doubt:
             unknown = OutcomeUnknown(doubt)
             unknown.__cause__ = error
-            submission.failed(unknown)
+            submission.callers.failed(unknown)
             if self.connection:
                 self.end("it is not known whether an earlier change is stored")
             return
-        submission.failed(error)
+        submission.callers.failed(error)
         if self.by_caller:
             self.chain.missed(submission)
         elif submission.numbered:
@@ -397,4 +398,4 @@ class Stream:
         for submission in self._emptied():
             unknown = OutcomeUnknown("an earlier attempt was not answered")
             unknown.__cause__ = self.ended
-            submission.failed(unknown if submission.doubt else self.ended)
+            submission.callers.failed(unknown if submission.doubt else self.ended)
