@@ -16,7 +16,7 @@ from hansard.checkpoint import Subject
 from .binary import Binary
 from .bootstrap import Bootstrap
 from .change import Value, checked
-from .checkpoints import Checkpoint, checkpoint_of
+from .checkpoints import Checkpoint
 from .columns import checked_columns
 from .cursor import PAGE_BYTES
 from .errors import InvalidSubmission, NotReachable
@@ -281,9 +281,7 @@ class AsyncClient:
         self, *, tags: Collection[str] = (), match: Match = "any", limit: int = 10
     ) -> list[Checkpoint]:
         """Those that there are of exactly these tags, the newest first."""
-        subject = Subject.of(tags, match)
-        found = [checkpoint_of(subject, end) for end in (await self._reads.docket(subject, limit)).ends]
-        return [checkpoint for checkpoint in reversed(found) if checkpoint is not None][:limit]
+        return await self._reads.checkpoints(Subject.of(tags, match), limit)
 
     async def bookmark(
         self, at: datetime | None = None, *, tags: Collection[str] = (), match: Match = "any"

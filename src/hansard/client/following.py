@@ -8,8 +8,9 @@ from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 from hansard.bookmark import Bookmark
-from hansard.checkpoint import Docket, Subject
+from hansard.checkpoint import Subject
 
+from .checkpoints import Checkpoint
 from .errors import Gone, NotReadable, ReadError
 from .page import Change
 from .wish import Wish
@@ -62,11 +63,11 @@ class AnyLibrary(Protocol):
 
     async def hold(self, name: str, at: Bookmark, lasts_s: float) -> None: ...
 
-    async def docket(self, subject: Subject, ends: int = 1) -> Docket: ...
+    async def checkpoints(self, subject: Subject, limit: int = 1) -> list[Checkpoint]: ...
 
     async def point(self, gone: Gone, wish: Wish) -> None: ...
 
-    def beginning(self) -> Bookmark: ...
+    def beginning(self) -> Bookmark | None: ...
 
 
 class Reading:
