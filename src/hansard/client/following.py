@@ -47,7 +47,7 @@ class AnyCursor(Protocol):
         """The next ones that are known."""
 
     def look_again(self, buckets: frozenset[int] | None = None) -> None:
-        """There may be more than whoever was asked knew; in these buckets, or anywhere."""
+        """There is more in these buckets by now; or elsewhere there may be more than whoever was asked knew."""
 
 
 class AnyLibrary(Protocol):
@@ -224,7 +224,8 @@ class Follow(Reading):
         left_s = None if self._held is None else max(0.0, self._renew_at - asyncio.get_running_loop().time())
         cursor.look_again(await self._library.risen(cursor, left_s))
         self._ready.extend(await cursor.step(RUN))
-        if not self._ready and cursor.position == before:  # who was asked does not know of it yet
+        if not self._ready and cursor.position == before:  # who was asked does not know of it yet; somebody else may
+            cursor.look_again()
             await asyncio.sleep(self._idle_s)
         return True
 

@@ -42,7 +42,7 @@ stored; when the connection is lost, what is in flight has an unknown outcome.
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
-from typing import assert_never
+from typing import Final, assert_never
 
 from hansard.wire import submission as wire
 
@@ -53,6 +53,11 @@ from .numbering import Numbering, Tally
 from .receipts import Receipt, Receipts
 from .settings import Settings
 from .submission import NO_SERIES, Submission, in_order, numbered
+
+FLIGHT_LITTLE: Final = 8
+"""With fewer changes in flight nothing waits for more to be sent with it."""
+FULL_BYTES: Final = 64 << 10
+"""A batch of so many costs hardly more than its bytes do."""
 
 
 class Stream:
@@ -86,6 +91,7 @@ class Stream:
         """By the id of the attempt."""
         self.refused: list[Submission] = []
         self._flight_bytes = 0
+        self._flight_changes = 0
         self._settings = settings
         self._left = left
         """Told how many changes and bytes wait no longer."""
@@ -153,6 +159,7 @@ class Stream:
             if flight and (
                 len(flight) >= self._settings.window_batches
                 or self._flight_bytes + submission.length > self._settings.window_bytes
+                or self._gathers_on(submission)
             ):
                 break
             source.popleft()
@@ -163,8 +170,18 @@ class Stream:
             submission.sent_previous = submission.previous
             flight[sent_id] = submission
             self._flight_bytes += submission.length
+            self._flight_changes += submission.change_count
             taken.append(submission)
         return taken
+
+    def _gathers_on(self, submission: Submission) -> bool:
+        """Where many are under way, few more that follow each answer would be a batch each time: they wait until they
+        are as many as those. Where little is under way nobody waits."""
+        return (
+            submission.batch is None
+            and FLIGHT_LITTLE <= self._flight_changes > submission.change_count
+            and submission.length < FULL_BYTES
+        )
 
     def _number(self, submission: Submission) -> None:
         batch = submission.built()
@@ -325,6 +342,7 @@ class Stream:
         assert submission.sent_id is not None
         del self.flight[submission.sent_id]
         self._flight_bytes -= submission.length
+        self._flight_changes -= submission.change_count
         submission.sent_id = None
 
     def _turn_back(self, submission: Submission) -> None:
