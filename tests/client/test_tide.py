@@ -143,7 +143,7 @@ class TwoMembers:
         asked = request(1)
         if asked.wait_us:
             async with asyncio.timeout(timeout_s):
-                await self.happened.wait()
+                await (asyncio.Event() if asked.offset else self.happened).wait()  # nothing comes after it
         news = [build([b"k"], [b"v"]).stamped(epoch=1, base_offset=0, timestamp=1)]
         if self.happened.is_set() and address == "a:1" and not asked.offset:
             return Page(asked.id, news, 1, at_end=True, level=1)

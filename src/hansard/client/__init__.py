@@ -19,6 +19,7 @@ Submitting:
     delivery.py        what a caller waits for whose changes went into several buckets
     numbering.py       connection, series, ids
     stream.py          order, numbers, and what becomes of each batch; no IO
+    window.py          what of it is in flight, and what may be; no IO
     chain.py           which batch comes before which, where the caller numbers them; no IO
     recut.py           what is not settled, cut anew after a split; no IO
     courier.py         carries a stream to the leader: when to send, when to connect, when to give up

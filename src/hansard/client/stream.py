@@ -42,7 +42,7 @@ stored; when the connection is lost, what is in flight has an unknown outcome.
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
-from typing import Final, assert_never
+from typing import assert_never
 
 from hansard.wire import submission as wire
 
@@ -53,11 +53,7 @@ from .numbering import Numbering, Tally
 from .receipts import Receipt, Receipts
 from .settings import Settings
 from .submission import NO_SERIES, Submission, in_order, numbered
-
-FLIGHT_LITTLE: Final = 8
-"""With fewer changes in flight nothing waits for more to be sent with it."""
-FULL_BYTES: Final = 64 << 10
-"""A batch of so many costs hardly more than its bytes do."""
+from .window import Window
 
 
 class Stream:
@@ -87,11 +83,10 @@ class Stream:
         """Whether the caller numbers the batches; None until the first one."""
         self.waiting: deque[Submission] = deque()
         self.again: deque[Submission] = deque()
-        self.flight: dict[int, Submission] = {}
+        self._window = Window(settings)
+        self.flight = self._window.flight
         """By the id of the attempt."""
         self.refused: list[Submission] = []
-        self._flight_bytes = 0
-        self._flight_changes = 0
         self._settings = settings
         self._left = left
         """Told how many changes and bytes wait no longer."""
@@ -126,7 +121,7 @@ class Stream:
     def surrender(self) -> list[Submission]:
         """All that is not settled, in order, to be cut anew: from here on it is the caller's."""
         for submission in list(self.flight.values()):
-            self._land(submission)
+            self._window.land(submission)
             submission.doubt = True
             self.refused.append(submission)
         return self._emptied()
@@ -153,35 +148,20 @@ class Stream:
     def take(self) -> list[Submission]:
         """What is to be sent now, within the window: from here on each is in flight, under its `sent_id`."""
         taken: list[Submission] = []
+        under_way = self._window.change_count
         while self.has_more:
             source = self.again or self.waiting
-            submission, flight = source[0], self.flight
-            if flight and (
-                len(flight) >= self._settings.window_batches
-                or self._flight_bytes + submission.length > self._settings.window_bytes
-                or self._gathers_on(submission)
-            ):
+            submission = source[0]
+            if not self._window.admits(submission, under_way):
                 break
             source.popleft()
             if source is self.waiting:
                 self._left(submission.change_count, submission.weight)
             self._number(submission)
-            sent_id = submission.sent_id = next(self._tally.ids)
             submission.sent_previous = submission.previous
-            flight[sent_id] = submission
-            self._flight_bytes += submission.length
-            self._flight_changes += submission.change_count
+            self._window.send(submission, next(self._tally.ids))
             taken.append(submission)
         return taken
-
-    def _gathers_on(self, submission: Submission) -> bool:
-        """Where many are under way, few more that follow each answer would be a batch each time: they wait until they
-        are as many as those. Where little is under way nobody waits."""
-        return (
-            submission.batch is None
-            and FLIGHT_LITTLE <= self._flight_changes > submission.change_count
-            and submission.length < FULL_BYTES
-        )
 
     def _number(self, submission: Submission) -> None:
         batch = submission.built()
@@ -318,7 +298,7 @@ class Stream:
     def lost(self) -> None:
         """The connection is lost, and nobody will answer what is in flight."""
         for submission in list(self.flight.values()):
-            self._land(submission)
+            self._window.land(submission)
             submission.doubt = True
             if self.connection:
                 self._turn_back(submission)
@@ -335,15 +315,8 @@ class Stream:
     def _landed(self, sent_id: int) -> Submission | None:
         submission = self.flight.get(sent_id)
         if submission is not None:
-            self._land(submission)
+            self._window.land(submission)
         return submission
-
-    def _land(self, submission: Submission) -> None:
-        assert submission.sent_id is not None
-        del self.flight[submission.sent_id]
-        self._flight_bytes -= submission.length
-        self._flight_changes -= submission.change_count
-        submission.sent_id = None
 
     def _turn_back(self, submission: Submission) -> None:
         if self.ended is not None:
@@ -375,7 +348,7 @@ class Stream:
     def _remove(self, submission: Submission) -> bool:
         """From wherever it is; False where the end of the stream came first. Removed from flight it is in doubt."""
         if submission.sent_id is not None:
-            self._land(submission)
+            self._window.land(submission)
             submission.doubt = True
             return True
         for place in (self.refused, self.again, self.waiting):
