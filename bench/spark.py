@@ -151,12 +151,13 @@ def measure(rows: int = ROWS) -> list[Row]:
         addresses = [f"127.0.0.1:{port}" for port in cluster.ports.values()]
         spark = session(home)
         try:
-            return list(_rows(spark, addresses, home, rows))
+            return list(rows_of(spark, addresses, home, rows))
         finally:
             spark.stop()
 
 
-def _rows(spark: SparkSession, addresses: Sequence[str], home: Path, rows: int) -> Iterator[Row]:
+def rows_of(spark: SparkSession, addresses: Sequence[str], home: Path, rows: int) -> Iterator[Row]:
+    """Of a cluster with nothing in it."""
     endpoints = ",".join(addresses)
     cluster_rate = asyncio.run(batched_rate(addresses, min(BATCHED, rows)))
     yield Row("cluster, batches built before, without Spark", f"{cluster_rate:,.0f} changes/s", NO_TARGET, True)

@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from hansard.client import AsyncClient
+from hansard.client import AsyncClient, InvalidSubmission, Refused
 
 from .carrier import carry
 from .entrance import Entrance, entered
@@ -35,6 +35,19 @@ class Written(WriterCommitMessage):
 
 class TooManyRows(ValueError):
     pass
+
+
+class NotAllowed(Exception):
+    def __init__(self, sink: str, refusal: Exception) -> None:
+        super().__init__(sink, refusal)
+
+    def __str__(self) -> str:
+        sink, refusal = self.args
+        return (
+            f"the sink {sink!r} cannot note what it stores, so nothing is stored: {refusal}. It takes a token that may "
+            "submit and read, and is not limited to tags; with one that is, a batch write without a sinkId stores each "
+            "row at least once"
+        )
 
 
 class Task(NamedTuple):
@@ -134,7 +147,10 @@ async def store(reach: Reach, rows: Rows, task: Task) -> None:
         )
     async with await _client(reach) as client, entered(reach) as entrance:
         register = Register(entrance, client, task.sink, task.partition, task.run)
-        record = await register.settle(task.batch, len(rows), rows.digest())
+        try:
+            record = await register.settle(task.batch, len(rows), rows.digest())
+        except (Refused, InvalidSubmission) as error:
+            raise NotAllowed(task.sink, error) from error
         await client.adopt(record.connection)
         await carry(client, rows, _homes(entrance, rows), base(task.batch))
 

@@ -13,6 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
+ATTEMPTS = 4
+"""So often is a task tried."""
 
 
 def prepare() -> None:
@@ -27,8 +29,8 @@ def prepare() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
 
 
-def builder(master: str = "local[2,8]") -> SparkSession.Builder:
-    """Two tasks at a time, each tried up to eight times."""
+def builder(master: str = f"local[2,{ATTEMPTS}]") -> SparkSession.Builder:
+    """Two tasks at a time. What it compiles is not run often enough to be worth compiling well."""
     prepare()
     return (
         SparkSession.builder.master(master)
