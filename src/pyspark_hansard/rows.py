@@ -139,8 +139,8 @@ def gathered(batches: Iterable[pa.RecordBatch], which: Mapping, *, is_sorted: bo
     if not parts:
         table = pa.table({"key": pa.array([], _BYTES), "value": pa.array([], _BYTES), "tags": pa.array([], _TAGS)})
         return Rows(table, np.empty(0, np.int64))
+    hashes = np.concatenate([key_hashes(part.column("key").to_pylist()) for part in parts])
     table = pa.concat_tables(parts).combine_chunks()
-    hashes = np.concatenate([key_hashes(chunk.to_pylist()) for chunk in table.column("key").chunks])
     if is_sorted and len(table):
         order = _order(table, hashes, [f"order {column}" for column in which.order])
         table, hashes = table.take(pa.array(order)), hashes[order]
