@@ -1,9 +1,9 @@
 """What the cluster can do without: nobody may take so much that a majority of the voters is lost for good.
 
-A voter counts as lost when its disk is (another life is on it now), and when its departure is in any log, because it
-gives up its life when it hears of that. It is lost until its removal is committed. Councils that are in any log and not
-committed yet may be the ones that count later, so all of them must have their majority; and until a leader misses those
-who are lost and do not vote, it may make voters of them.
+A voter counts as lost when its disk is (another life is on it now), when it stays down for good, and when its
+departure is in any log, because it gives up its life when it hears of that. It is lost until its removal is committed.
+Councils that are in any log and not committed yet may be the ones that count later, so all of them must have their
+majority; and until a leader misses those who are lost and do not vote, it may make voters of them.
 """
 
 from collections.abc import Collection, Iterator
@@ -41,7 +41,7 @@ def is_whole(world: "World") -> bool:
 def _lost(world: "World") -> set[Peer]:
     """All voters that are lost, or will be."""
     lost = {entry.content.peer for entry in _all_entries(world) if isinstance(entry.content, Depart)}
-    lost |= {one.peer for one in world.participants if one.leaving}
+    lost |= {one.peer for one in world.participants if one.leaving or one.down_for_good}
     lives = {Peer(one.name, one.vault.note.life) for one in world.participants}
     lives &= {one.peer for one in world.participants}
     known = {*world.lives.here_now, *[voter for council in councils(world) for voter in council]}

@@ -324,7 +324,7 @@ class World:
             node.receive(sender, message)
             if isinstance(message, ClockTold):
                 for oracle in self.oracles:
-                    oracle.told_time(node, sender)
+                    oracle.told_time(node, sender, message.cluster_us)
 
     def _connected(self, here: str, there: str) -> None:
         self.by_name[here].connected(there)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hansard.batch import Batch, Change, Flag, Mask, Part, build, gather, merge, select, since, verify
+from hansard.batch import Batch, Change, Flag, Mask, Part, build, gather, merge, portion, select, since, verify
 
 from .strategies import Example, examples, few
 
@@ -150,3 +150,32 @@ def test_since_an_offset_is_the_rest_and_begins_there(example: Example, data: st
     assert verify(rest.to_bytes()) == rest
     assert list(rest.changes()) == [change for change in example.changes if change.offset >= offset]
     assert (rest.header.base_offset, rest.header.end_offset) == (offset, header.end_offset)
+
+
+# What a client has built, cut before it is stored.
+
+
+@few
+@given(examples(), st.data())
+def test_a_portion_is_what_the_client_would_have_built_of_these_changes(example: Example, data: st.DataObject) -> None:
+    places = data.draw(masks(len(example.changes))).nonzero()[0]
+    header = example.batch.header
+    if not len(places) or header.flags & Flag.CONNECTIONS:
+        return
+    chosen = [example.changes[place] for place in places]
+    series = [change.series for change in chosen]
+    is_dense = series[-1] - series[0] == len(series) - 1
+    built = build(
+        [change.key for change in chosen],
+        [change.value for change in chosen],
+        [change.tags for change in chosen],
+        connection=header.connection,
+        first_series=series[0],
+        previous_series=series[0] - 1 if header.connection else -1,
+        series=None if is_dense or not header.connection else series,
+    )
+    found = portion(example.batch, places, series[0] - 1 if header.connection else -1)
+    assert list(found.changes()) == list(built.changes()) and found.header._replace(crc=0) == built.header._replace(
+        crc=0
+    )
+    assert verify(found.to_bytes()) == built

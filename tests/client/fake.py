@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import uvloop
+from msgspec.structs import replace
 
 from hansard.batch import Batch, verify_at
 from hansard.client import AsyncClient, Settings
@@ -109,6 +110,8 @@ def courier_of(client: AsyncClient) -> Courier:
 STREAM, NOBODYS = 7, 0
 """Connection numbers, of a client with a stream and of one without."""
 QUICK = Settings(backoff_min_s=0.001, backoff_max_s=0.01, answer_grace_s=0.02)
+APART = replace(QUICK, batch_changes=1)
+"""What is submitted by one call is not gathered with anybody else's."""
 
 
 async def connected(

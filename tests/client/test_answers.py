@@ -9,6 +9,7 @@ from hansard.client import AsyncClient, NotReachable, OutcomeUnknown, Receipt, S
 from hansard.wire.handshake import Hello, Role
 from hansard.wire.submission import Answer, Busy, Expired, NotLeader, Repeated, Stored, Unknown
 from tests.client.fake import (
+    APART,
     LOOPS,
     NOBODYS,
     STREAM,
@@ -139,7 +140,7 @@ def test_what_is_refused_for_now_is_sent_again(loop: Loop, connection: int, refu
     async def test() -> None:
         async with (
             FakeParticipant(store, say(refusal), store, say(refusal)) as leader,
-            await connected(leader, connection=connection) as client,
+            await connected(leader, connection=connection, settings=APART) as client,
         ):
             many = [client.submit_many(["k"] * 2, [b"%d" % n, b"%d'" % n]) for n in range(5)]
             await asyncio.gather(*many)
@@ -181,7 +182,7 @@ def test_a_stream_survives_the_loss_of_its_connection(loop: Loop, step: Step) ->
     async def test() -> None:
         async with (
             FakeParticipant(store, store, step, store, step, step) as leader,
-            await connected(leader, connection=STREAM) as client,
+            await connected(leader, connection=STREAM, settings=APART) as client,
         ):
             receipts = await asyncio.gather(*[client.submit_many(["k"], [str(n)]) for n in range(20)])
             assert [one[0].offset for one in receipts] == list(range(20))
@@ -194,7 +195,10 @@ def test_a_stream_survives_the_loss_of_its_connection(loop: Loop, step: Step) ->
 @pytest.mark.parametrize("step", [say(Unknown), lambda submit, bucket: bucket.store(submit) and Unknown(submit.id)])
 def test_a_stream_asks_again_where_the_leader_does_not_know(loop: Loop, step: Step) -> None:
     async def test() -> None:
-        async with FakeParticipant(step, step) as leader, await connected(leader, connection=STREAM) as client:
+        async with (
+            FakeParticipant(step, step) as leader,
+            await connected(leader, connection=STREAM, settings=APART) as client,
+        ):
             receipts = await asyncio.gather(*[client.submit_many(["k"], [str(n)]) for n in range(5)])
             assert [one[0].offset for one in receipts] == list(range(5))
             assert leader.bucket.values == [b"%d" % n for n in range(5)]

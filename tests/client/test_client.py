@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -218,6 +219,45 @@ def test_the_window_bounds_what_is_in_flight_and_the_rest_gathers(loop: Loop) ->
             leader.say([Stored([held[1].id, held[2].id], [1, 2], [TIMESTAMP] * 2)])
             receipts = await asyncio.gather(*tasks)
             assert [receipt.offset for receipt in receipts] == list(range(50))
+
+    run(test(), loop)
+
+
+def test_few_more_wait_until_they_are_as_many_as_are_under_way(loop: Loop) -> None:
+    held: list[Submit] = []
+
+    def hold(submit: Submit, _: Bucket) -> None:
+        held.append(submit)
+
+    async def test() -> None:
+        async with (
+            FakeParticipant(otherwise=hold) as leader,
+            await AsyncClient.connect([leader.address], connection=7) as client,
+        ):
+            number, tasks = count(), []
+
+            async def submit(*turns: int) -> None:
+                for changes in turns:
+                    tasks.extend([asyncio.ensure_future(client.submit("k", next(number))) for _ in range(changes)])
+                    for _ in range(3):
+                        await asyncio.sleep(0)
+
+            await submit(3)
+            await until(lambda: len(held) == 1)
+            await submit(2, 2, 2)  # there is little under way
+            await until(lambda: len(held) == 4)
+            await submit(2, 3, 2)
+            assert [len(submit.batch) for submit in held] == [3, 2, 2, 2]
+            await submit(2)  # as many as are under way
+            await until(lambda: len(held) == 5)
+            await submit(2, 1)
+            leader.say([Stored([held[0].id], [0], [TIMESTAMP])])
+            await tasks[0]
+            assert [len(submit.batch) for submit in held] == [3, 2, 2, 2, 9]
+            leader.say([Stored([submit.id for submit in held[1:]], [3, 5, 7, 9], [TIMESTAMP] * 4)])
+            await until(lambda: len(held) == 6)
+            leader.say([Stored([held[5].id], [18], [TIMESTAMP])])
+            assert [receipt.offset for receipt in await asyncio.gather(*tasks)] == list(range(21))
 
     run(test(), loop)
 

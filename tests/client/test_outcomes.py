@@ -20,12 +20,12 @@ from hansard.client import (
     Overloaded,
     Receipt,
     SeriesGap,
-    Settings,
     StreamBroken,
     StreamEnded,
 )
 from hansard.wire.submission import Broken, Busy, Expired, Gap, Invalid, Misplaced, ReadOnly, Repeated, Unknown
 from tests.client.fake import (
+    APART,
     LOOPS,
     NOBODYS,
     QUICK,
@@ -108,7 +108,7 @@ def test_what_was_never_sent_is_certainly_not_stored_and_leaves_no_gap(loop: Loo
 
 def test_behind_a_batch_of_unknown_outcome_nothing_is_sent_any_more(loop: Loop) -> None:
     async def test() -> None:
-        settings = Settings(window_batches=2, answer_grace_s=0.02)
+        settings = replace(APART, window_batches=2)
         async with (
             FakeParticipant(otherwise=ignore) as leader,
             await connected(leader, connection=STREAM, timeout_s=SHORT_S, settings=settings) as client,
@@ -135,7 +135,10 @@ def test_behind_a_batch_of_unknown_outcome_nothing_is_sent_any_more(loop: Loop) 
 @pytest.mark.parametrize("connection", [STREAM, NOBODYS])
 def test_a_batch_refused_for_good_fails_alone(loop: Loop, connection: int, step: Step, error: type[NotStored]) -> None:
     async def test() -> None:
-        async with FakeParticipant(store, step) as leader, await connected(leader, connection=connection) as client:
+        async with (
+            FakeParticipant(store, step) as leader,
+            await connected(leader, connection=connection, settings=APART) as client,
+        ):
             one, bad, two = await asyncio.gather(
                 *[client.submit_many(["k"] * 2, [str(n), f"{n}'"]) for n in range(3)], return_exceptions=True
             )

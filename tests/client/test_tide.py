@@ -2,18 +2,21 @@
 
 import asyncio
 from collections.abc import Callable
+from random import Random
 from typing import Any, cast
 
 import pytest
 
+from hansard.batch import build
 from hansard.client.atlas import Atlas
 from hansard.client.correspondence import Correspondence
 from hansard.client.cursor import Cursor
 from hansard.client.errors import ClientClosed, ClientError, Refused
 from hansard.client.library import Library, Wish
 from hansard.client.reading import Filter, Reader, Span
+from hansard.client.roster import Backoff
 from hansard.client.tide import Tide
-from hansard.wire.request import Page
+from hansard.wire.request import Page, Read, Tabled, Whereabouts
 from tests.client.archive import Archive
 from tests.client.fake import run, until
 
@@ -118,5 +121,49 @@ def test_who_may_read_everything_waits_together_and_nothing_is_left_of_it(guarde
         await library.close()
         with pytest.raises(ClientClosed):
             await library.risen(cursors[0], None)
+
+    run(test())
+
+
+class Turns(Random):
+    """The first one, and then always the last."""
+
+    def choice(self, seq: Any) -> Any:
+        first, self._is_later = not getattr(self, "_is_later", False), True
+        return seq[0] if first else seq[-1]
+
+
+class TwoMembers:
+    """One has what came; the other does not hear of it."""
+
+    def __init__(self) -> None:
+        self.happened = asyncio.Event()
+
+    async def ask(self, address: str, request: Callable[[int], Read], timeout_s: float) -> Page:
+        asked = request(1)
+        if asked.wait_us:
+            async with asyncio.timeout(timeout_s):
+                await (asyncio.Event() if asked.offset else self.happened).wait()  # nothing comes after it
+        news = [build([b"k"], [b"v"]).stamped(epoch=1, base_offset=0, timestamp=1)]
+        if self.happened.is_set() and address == "a:1" and not asked.offset:
+            return Page(asked.id, news, 1, at_end=True, level=1)
+        return Page(asked.id, [], asked.offset, at_end=True, level=1)
+
+
+def test_what_was_waited_for_is_read_where_it_came() -> None:
+    async def test() -> None:
+        atlas, members = Atlas(["a:1"]), TwoMembers()
+        atlas.begin(Tabled(0, 1, "a-log", [("a", "a:1"), ("b", "b:1")], [Whereabouts(1, 0, (0, 1))]))
+        backoffs = lambda: Backoff(0.001, 0.01, Random(0))  # noqa: E731
+        reader = Reader(atlas, cast(Correspondence, members), backoffs, Turns(0))
+
+        async def refresh() -> None: ...
+
+        library = Library(atlas, cast(Correspondence, members), reader, refresh, 5.0)
+        waiting = asyncio.ensure_future(library.page(Wish(), 10, 5.0))
+        await until(lambda: bool(library._tides))
+        members.happened.set()
+        assert [change.value for change in (await waiting).changes] == [b"v"]
+        await library.close()
 
     run(test())

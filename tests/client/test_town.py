@@ -68,6 +68,41 @@ def test_a_split_is_heard_of_by_an_answer_or_a_table_and_nothing_is_lost_doubled
     run(test(), loop)
 
 
+@pytest.mark.parametrize("splits", [False, True])
+def test_many_of_several_callers_in_one_turn_are_one_batch_for_each_bucket(loop: Loop, splits: bool) -> None:
+    async def test() -> None:
+        async with Town() as town, await town.connect() as client:
+            await client.submit_many(KEYS[49:], KEYS[49:])
+            town.submits.clear()
+            if splits:
+                town.split(0)
+            calls = [KEYS[first : first + 7] for first in range(0, 49, 7)]
+            told = await asyncio.gather(*[client.submit_many(keys, keys, [[keys[0]]] * len(keys)) for keys in calls])
+            if not splits:
+                assert sorted(submit.bucket for submit in town.submits) == [0, 1]
+            for keys, receipts in zip(calls, told, strict=True):
+                for key, (bucket, offset, _) in zip(keys, receipts, strict=True):
+                    assert offset is not None and town.buckets[bucket].values[offset] == key.encode()
+            assert sorted(value for value in town.values if value) == sorted(key.encode() for key in KEYS)
+
+    run(test(), loop)
+
+
+def test_who_is_cancelled_among_many_does_not_disturb_the_others(loop: Loop) -> None:
+    async def test() -> None:
+        async with Town() as town, await town.connect() as client:
+            calls = [asyncio.ensure_future(client.submit_many(KEYS[n::3], KEYS[n::3])) for n in range(3)]
+            await asyncio.sleep(0)
+            calls[1].cancel()
+            one, _, other = await asyncio.gather(*calls, return_exceptions=True)
+            for number, receipts in ((0, one), (2, other)):
+                assert not isinstance(receipts, BaseException)
+                for key, (bucket, offset, _) in zip(KEYS[number::3], receipts, strict=True):
+                    assert offset is not None and town.buckets[bucket].values[offset] == key.encode()
+
+    run(test(), loop)
+
+
 def test_what_was_stored_before_a_split_and_not_answered_is_recognised_in_both_halves(loop: Loop) -> None:
     async def test() -> None:
         async with Town(store_and_hang_up, buckets=1) as town, await town.connect() as client:

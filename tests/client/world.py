@@ -11,6 +11,7 @@ from random import Random
 
 from hansard.batch import Batch, build
 from hansard.client import ClientError, NotStored, OutcomeUnknown, Receipt, Receipts, SeriesGap, Settings
+from hansard.client.callers import Callers
 from hansard.client.numbering import Numbering
 from hansard.client.stream import Stream
 from hansard.client.submission import Submission
@@ -22,25 +23,14 @@ REFUSALS = ("busy", "expired", "not leader")
 DOUBTS = ("stored and unknown", "unknown", "stored and lost")
 
 
-class Noted(Submission):
-    """Keeps what its callers would be told."""
+class Witness(Callers):
+    """Keeps what callers would be told."""
 
-    def __init__(self, deadline: float, values: list[bytes]) -> None:
-        super().__init__(deadline)
-        self.values = values
-        self.change_count = len(values)
-        self.length = self.weight = 100 * len(values)
+    def __init__(self) -> None:
         self.told: Receipts | ClientError | None = None
 
-    def built(self) -> Batch:
-        if self.batch is None:
-            self.batch = build([None] * len(self.values), self.values)
-        return self.batch
-
-    def part(self, batch: Batch, places: Sequence[int]) -> "Noted":
-        part = Noted(self.deadline, [self.values[place] for place in places])
-        part.batch = batch
-        return part
+    def part(self, places: Sequence[int]) -> "Witness":
+        raise AssertionError("nothing is split here")
 
     def stored(self, receipts: Sequence[Receipt]) -> None:
         assert self.told is None, "told twice"
@@ -53,6 +43,26 @@ class Noted(Submission):
     def failed(self, error: ClientError) -> None:
         assert self.told is None, "told twice"
         self.told = error
+
+
+class Noted(Submission):
+    """Keeps its values, to be compared with what the bucket has."""
+
+    def __init__(self, deadline: float, values: list[bytes]) -> None:
+        self.witness = Witness()
+        super().__init__(deadline, self.witness)
+        self.values = values
+        self.change_count = len(values)
+        self.length = self.weight = 100 * len(values)
+
+    @property
+    def told(self) -> Receipts | ClientError | None:
+        return self.witness.told
+
+    def built(self) -> Batch:
+        if self.batch is None:
+            self.batch = build([None] * len(self.values), self.values)
+        return self.batch
 
 
 class World:

@@ -9,9 +9,11 @@ from typing import Final
 import pytest
 
 from hansard.batch import MAGIC, build
+from hansard.client import AsyncClient
 from hansard.server.journal import IDLE_S
 from hansard.wire import request as wire
 from hansard.wire import submission
+from tests.client.countdown import addresses
 from tests.cluster.checker import Checker
 from tests.cluster.company import FORKING, Company, participant
 from tests.cluster.visitor import Visitor
@@ -108,6 +110,39 @@ def test_segment_that_is_gone_or_cut_short_is_repaired(tmp_path: Path) -> None:
             for name in "bc":
                 company.kill(name)
                 whole(tmp_path / name)
+
+    run(test(), timeout_s=120)
+
+
+def test_a_bucket_is_split_while_its_history_is_damaged_and_everything_is_read_once(tmp_path: Path) -> None:
+    """Two of three members have damage, each elsewhere, in what both halves take over from the whole."""
+
+    async def test() -> None:
+        async with Company(tmp_path, "abc", 1) as company:
+            checker = Checker(company, "x")
+            await checker.run(60)
+            await filed(company)
+            async with await AsyncClient.connect(addresses(company), timeout_s=30) as client:
+                before = sorted([(change.key, change.value) async for change in client.read()])
+                assert len(before) == len(set(before)) > 50
+                for number, name in enumerate("bc"):
+                    path = segments(tmp_path / name)[0]
+                    flip(path, path.stat().st_size * (number + 1) // 3)
+                splitting = asyncio.ensure_future(company.order("a", "more", type="double", to=4))
+                for _ in range(100):
+                    found = [(change.bucket, change.key, change.value) async for change in client.read()]
+                    assert sorted([(key, value) for _, key, value in found]) == before
+                    if splitting.done() and {bucket for bucket, _, _ in found} == {0, 1, 2, 3}:
+                        break
+                await splitting
+                assert client.buckets == 4
+                backwards = await client.page(order="desc", limit=1_000)
+                assert sorted([(change.key, change.value) for change in backwards.changes]) == before
+            for name in "bc":
+                await company.ask(name, ask="scrub")
+                await repaired(company, name)
+            await checker.run(20)
+            await checked(company, [checker])
 
     run(test(), timeout_s=120)
 

@@ -178,6 +178,10 @@ BROAD_EXCEPTS: Final[Mapping[tuple[str, str], str]] = {
     ("src/hansard/http/quick.py", "Quick.take"): "the same, where it comes in without a task of its own",
     ("src/hansard/http/quick.py", "Quick._answer"): "the same, where it is answered",
     (
+        "src/hansard/http/quick.py",
+        "Quick._follow_up",
+    ): "the same, where its bucket was split; nobody waits for that task",
+    (
         "src/hansard/server/shell.py",
         "Shell.turn",
     ): "the top of the task: a turn not done to its end is the last",

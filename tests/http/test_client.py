@@ -2,13 +2,16 @@
 
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import Path
 from secrets import token_hex
 
 import pytest
 
 from hansard.batch import build
-from hansard.client import Change, Client, InvalidSubmission, NotReachable, Refused
+from hansard.checkpoint import Subject
+from hansard.client import BadCheckpoint, Change, Client, InvalidSubmission, NotReachable, Refused
 from hansard.client.page import UNTOLD
+from tests.client.layered import recorded, written
 
 from .town import Town
 
@@ -111,3 +114,51 @@ def test_what_is_asked_for_and_cannot_be_over_http_is_said_at_once(guarded: Town
         with pytest.raises(ValueError, match="time zone"):
             admin.page(since=datetime(2026, 1, 1))  # noqa: DTZ001 (that is the mistake)
         assert admin.page(since=datetime.now(UTC), buckets=[1]).changes == []
+
+
+@pytest.mark.parametrize("token", ["admin", "reader", "globex"])
+def test_a_state_and_what_follows_it(guarded: Town, tmp_path: Path, token: str) -> None:
+    """The same for a tenant, who does not see the records of checkpoints in the log."""
+    stem = token_hex(6)
+    tag = f"globex:{stem}"
+    subject = Subject.of([tag])
+    with client(guarded, "admin") as admin, client(guarded, token) as reader:
+
+        def submit(**values: str | None) -> None:
+            admin.submit_many([f"{stem}-{key}" for key in values], list(values.values()), [[tag]] * len(values))
+
+        submit(a="1", b="2", c="3")
+        submit(b=None, c="4")
+        at = admin.bookmark()
+        layer = written(tmp_path, "layer", admin.read(until=at, tags=[tag]))
+        recorded(admin, subject, at, tmp_path, [layer])
+        submit(a=None, d="5")
+        (found,) = reader.checkpoints(tags=[tag])
+        assert (found.number, found.layers, found.subject) == (1, (layer,), subject)
+        boot = reader.bootstrap(tags=[tag])
+        loaded = boot.state()
+        assert boot.is_loaded and boot.checkpoint is not None and boot.checkpoint.time == found.time
+        assert sorted((change.key, change.value) for change in loaded) == [
+            (f"{stem}-a".encode(), b"1"),
+            (f"{stem}-c".encode(), b"4"),
+        ]
+        after = list(islice(boot, 2))
+        assert sorted((change.key, change.value) for change in after) == [
+            (f"{stem}-a".encode(), None),
+            (f"{stem}-d".encode(), b"5"),
+        ]
+        submit(e="6")
+        assert next(reader.follow(since=str(boot.bookmark), tags=[tag])).value == next(boot).value == b"6"
+        with pytest.raises(BadCheckpoint):
+            reader.bootstrap(tags=[tag], location=str(tmp_path / "nowhere")).state()
+
+
+def test_where_there_is_no_checkpoint_it_follows_from_the_beginning(guarded: Town) -> None:
+    stem = token_hex(6)
+    tag = f"globex:{stem}"
+    with client(guarded, "globex") as globex, client(guarded, "reader") as reader:
+        globex.submit_many(["a", "b"], ["1", "2"], [[tag]] * 2)
+        for each in (globex, reader):
+            boot = each.bootstrap(tags=[tag])
+            assert boot.state() == [] and boot.checkpoint is None
+            assert {change.key: change.value for change in islice(boot, 2)} == {b"a": b"1", b"b": b"2"}

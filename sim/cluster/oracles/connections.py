@@ -1,7 +1,7 @@
 """A connection number is given to one client only; the same name gets the same number.
 
-A name expires by the log's own time. Where no more than two vote, and one of their clocks is days ahead, nobody can say
-which one is wrong: if the log's time leaps then, names may be gone.
+A name expires by the log's own time. Where no more than two vote, and their clocks are days apart, nobody can say which
+one is wrong: if the log's time leaps then, or leaps later from what those two had told it, names may be gone.
 """
 
 from collections.abc import Sequence
@@ -25,6 +25,8 @@ class OwnNumbers(Oracle):
         self.numbers: dict[str, int] = {}
         self._voters = 0
         self._wall_us = 0
+        self._few = False
+        """No more than two voted when the log's time was told last."""
 
     def committed(self, world: "World", index: int, entry: Entry, fact: Fact | None, before: Sequence[Record]) -> None:
         if isinstance(entry.content, Council):
@@ -32,9 +34,10 @@ class OwnNumbers(Oracle):
         command = decode(fact.content) if isinstance(fact, Proposed) else None
         if isinstance(command, Names):
             leapt = command.wall_us - self._wall_us > 2 * world.plan.table.memory_us
-            if leapt and self._voters <= 2:
+            if leapt and (self._few or self._voters <= 2):
                 self.numbers.clear()
-            self._wall_us = max(self._wall_us, command.wall_us)
+            if command.wall_us >= self._wall_us:
+                self._wall_us, self._few = command.wall_us, self._voters <= 2
 
     def connected(self, name: str, connection: int) -> None:
         if connection in self.names and not (name and self.names[connection] == name):

@@ -43,8 +43,8 @@ class Oracle:
     def acknowledges(self, copy: "Copy", number: int, outcome: Outcome, batch: Batch, came_us: int) -> None:
         """A phaser says that this is stored; it was given to it at that time."""
 
-    def told_time(self, node: "Node", sender: str) -> None:
-        """Somebody has told a node what time it is."""
+    def told_time(self, node: "Node", sender: str, cluster_us: int) -> None:
+        """Somebody has told a node what time it is with it, and with the cluster, if it knows that."""
 
     def answered(self, bucket: "Bucket", batch: Batch, outcome: Outcome) -> None:
         """A client is told what has become of its submission."""

@@ -5,7 +5,7 @@ for. Where their number is even, either of the two in the middle will do. A lead
 while goes on by its own steady clock, so it may be off by what that one drifts meanwhile. A stamp is never lower than
 the one before it in the bucket; where that is what keeps it high, it is not looked at. And as long as only two voters
 are heard, of whom one is wrong, nobody can say which one; who believed the wrong one then goes on with that until more
-of them are heard.
+of them are heard, and who was told it by them until it is told another.
 """
 
 from collections import deque
@@ -46,6 +46,8 @@ class Stamps(Oracle):
         """When nobody could say last which of two clocks was wrong."""
         self._unsettled = False
         """Whether no majority has been heard since."""
+        self._misled: set[str] = set()
+        """Who was told the time last while that was so."""
         self._last: dict[int, int] = {}
         """The last stamp in each bucket that anybody has seen."""
         self._doubtful: dict[tuple[int, int, int], str] = {}
@@ -63,10 +65,15 @@ class Stamps(Oracle):
     def started(self, node: "Node") -> None:
         """What it had heard was only in memory."""
         self._heard_us = {pair: at_us for pair, at_us in self._heard_us.items() if pair[0] != node.name}
+        self._misled.discard(node.name)
 
-    def told_time(self, node: "Node", sender: str) -> None:
+    def told_time(self, node: "Node", sender: str, cluster_us: int) -> None:
         self._told_us[node.name] = self._heard_us[node.name, sender] = node.world.clock.now_us
         self.undecided(node.world)
+        if self._unsettled and cluster_us:
+            self._misled.add(node.name)
+        elif cluster_us:
+            self._misled.discard(node.name)
 
     def _range(self, world: "World") -> tuple[int, int]:
         """What any of the recent councils would have taken for the time."""
@@ -110,7 +117,7 @@ class Stamps(Oracle):
         stamp = header.last_timestamp
         kept = stamp <= self._last.get(bucket, 0)
         away = stamp < earliest_us - slack_us or (stamp > latest_us + slack_us and not kept)
-        if away and not self.undecided(world):
+        if away and not self.undecided(world) and copy.node.name not in self._misled:
             off = (stamp - (latest_us if stamp > latest_us else earliest_us)) / 1e6
             what = f"{copy.name} stamps {put.batch} of bucket {bucket} {off:.3f} s away from the voters' time"
             self._doubtful[bucket, header.base_offset, header.crc] = what

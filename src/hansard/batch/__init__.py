@@ -20,7 +20,7 @@ from .keyhash import bucket_of, key_hash
 from .limits import BATCH_BYTES_MAX, CHANGES_MAX, SPAN_MAX
 from .match import bucket_mask, key_mask, tag_mask
 from .merge import merge
-from .select import Part, gather, select, since
+from .select import Part, gather, portion, select, since
 from .verification import check_hashes, verify, verify_at
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "key_mask",
     "logged_from_arrow",
     "merge",
+    "portion",
     "reopen",
     "select",
     "since",

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .batch import Batch, Int32s, Int64s, Mask
+from .builder import submission
 from .columns import Blobs, Columns, Tags, counted_ends, pack
 from .header import Header
 from .layout import ABSENT
@@ -57,6 +58,25 @@ def gather(parts: Sequence[Part], base_offset: int | None = None) -> Batch:
     )
     header, columns = _with_times(header, columns, parts)
     return pack(*_with_numbers(header, columns, parts))
+
+
+def portion(batch: Batch, places: Int64s, previous_series: int = NO_SERIES) -> Batch:
+    """Some changes of a client's batch as that client would have built them by themselves: offsets and times, which are
+    the leader's, are not in it."""
+    assert len(places) and batch.layout.connections == ABSENT
+    rows, connection = _Rows(batch, places.tolist()), batch.header.connection
+    series = batch.series[places] if connection else None
+    first_series = int(series[0]) if series is not None else 0
+    if series is not None and series[-1] - first_series == len(series) - 1:
+        series = None
+    columns = Columns(
+        hashes=batch.key_hashes[places],
+        keys=_blobs([rows.keys()], _present([(batch.has_key, places)])),
+        values=_blobs([rows.values()], _present([(batch.has_value, places)])),
+        tags=_tags([rows]),
+        series=series,
+    )
+    return submission(columns, connection, first_series, previous_series)
 
 
 class _Rows:

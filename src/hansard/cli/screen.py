@@ -100,10 +100,12 @@ def _moving(now: Survey) -> list[RenderableType]:
     moves = now.moves()
     if not moves:
         return []
-    drawn = table("bucket:", "state", "to", "")
+    drawn = table("bucket:", "state", "to", "", ":")
     for move in moves[:LISTED_MAX]:
         bar = ProgressBar(total=1.0, completed=move.share, width=24) if move.newcomers else Text("")
-        drawn.add_row(str(move.bucket), Text(move.state, STATES[move.state]), ", ".join(move.newcomers) or "-", bar)
+        share = f"{move.share:.0%}" if move.newcomers else ""  # a bar without colours looks full
+        state = Text(move.state, STATES[move.state])
+        drawn.add_row(str(move.bucket), state, ", ".join(move.newcomers) or "-", bar, share)
     return [Text(), Text(f"{len(moves)} on the move", "bold"), drawn]
 
 

@@ -73,9 +73,13 @@ class Survey(NamedTuple):
         number = bucket["bucket"]
         leader = self.leading.get(number)
         end = leader["end"] if leader is not None else 0
-        newcomers = [each for each in self.participants if each.node in bucket["newcomers"]]
-        copies = [copy for each in newcomers for copy in each.copies if copy["bucket"] == number]
-        shares = [min(1.0, copy.get("end", 0) / end) for copy in copies if end]
+        ends = {
+            each.node: copy.get("end", 0)
+            for each in self.participants
+            for copy in each.copies
+            if copy["bucket"] == number
+        }
+        shares = [min(1.0, ends.get(node, 0) / end) for node in bucket["newcomers"] if end]
         return Move(number, bucket["state"], tuple(bucket["newcomers"]), min(shares, default=0.0))
 
 

@@ -10,13 +10,16 @@
 Submitting:
 
     change.py          a change as it is given, checked
+    columns.py         many of them, checked as a whole
     gate.py            how much may gather
     submitter.py       which change goes into which bucket's lane; splits; new connections
     lane.py            one bucket: its stream, its courier, the draft that gathers
     submission.py      a batch on its way, and what is known of it
+    callers.py         who waits for its changes
     delivery.py        what a caller waits for whose changes went into several buckets
     numbering.py       connection, series, ids
     stream.py          order, numbers, and what becomes of each batch; no IO
+    window.py          what of it is in flight, and what may be; no IO
     chain.py           which batch comes before which, where the caller numbers them; no IO
     recut.py           what is not settled, cut anew after a split; no IO
     courier.py         carries a stream to the leader: when to send, when to connect, when to give up

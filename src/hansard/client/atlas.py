@@ -29,6 +29,8 @@ class Atlas:
         self._levels: dict[int, int] = {0: 1}
         self._table: Tabled | None = None
         self._homes: list[int] = [0]
+        self._home_vector = np.zeros(1, np.int64)
+        """The same."""
 
     @classmethod
     def even(cls, buckets: int) -> "Atlas":
@@ -56,7 +58,7 @@ class Atlas:
         return self._homes[hash & (len(self._homes) - 1)]
 
     def homes(self, hashes: NDArray[np.int64]) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = np.array(self._homes, np.int64)[hashes & (len(self._homes) - 1)]
+        found: NDArray[np.int64] = self._home_vector[hashes & (len(self._homes) - 1)]
         return found
 
     def _chart(self) -> None:
@@ -68,6 +70,7 @@ class Atlas:
                 assert mask > 0, "some key has no bucket"
                 mask >>= 1
             self._homes.append(place & mask)
+        self._home_vector = np.array(self._homes, np.int64)
 
     # Learning.
 

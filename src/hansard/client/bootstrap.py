@@ -7,7 +7,7 @@ from typing import Final
 from hansard.bookmark import Bookmark
 from hansard.checkpoint import RECORDS, Subject
 
-from .checkpoints import Checkpoint, newest_of
+from .checkpoints import Checkpoint
 from .following import RUN, AnyCursor, AnyLibrary, Follow
 from .page import Change
 from .state import State
@@ -51,7 +51,7 @@ class Bootstrap(Follow):
 
     async def _opened(self) -> AnyCursor:
         library = self._library
-        newest = newest_of(self.subject, await library.docket(self.subject))
+        newest = next(iter(await library.checkpoints(self.subject)), None)
         since = newest.bookmark if newest is not None else library.beginning()
         cursor = await library.cursor(self._wish._replace(since=since), to_end=False, chunk=RUN)
         self.checkpoint = newest

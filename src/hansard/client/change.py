@@ -5,6 +5,7 @@ number or bool becomes its JSON. A value of None says that the key is deleted.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -49,16 +50,36 @@ def key_bytes(key: Text | None) -> bytes | None:
     return _encoded("key", key, KEY_BYTES_MAX)
 
 
+def value_bytes(value: Value | None) -> bytes | None:
+    return _encoded("value", encoded(value), VALUE_BYTES_MAX)
+
+
 def checked(key: Text | None, value: Value | None, tags: Sequence[str]) -> Checked:
-    key_bytes = _encoded("key", key, KEY_BYTES_MAX)
-    value_bytes = _encoded("value", encoded(value), VALUE_BYTES_MAX)
-    byte_count = BARE_BYTES + len(key_bytes or b"") + len(value_bytes or b"")
-    if not tags and type(tags) in {tuple, list}:
-        return Checked(key_bytes, value_bytes, (), byte_count)
-    names = _names(tags)
-    for name in names:
-        byte_count += TAG_BYTES + len(tag_name(name))
-    return Checked(key_bytes, value_bytes, names, byte_count)
+    names, byte_count = tag_bytes(tags)
+    if type(key) is bytes and type(value) is bytes and len(key) <= KEY_BYTES_MAX and len(value) <= VALUE_BYTES_MAX:
+        return Checked(key, value, names, BARE_BYTES + len(key) + len(value) + byte_count)  # at once, as it mostly is
+    its_key, its_value = key_bytes(key), value_bytes(value)
+    return Checked(its_key, its_value, names, BARE_BYTES + len(its_key or b"") + len(its_value or b"") + byte_count)
+
+
+def tag_bytes(tags: Sequence[str]) -> tuple[tuple[str, ...], int]:
+    """The tags of a change, and an upper bound of what they add to a batch."""
+    if type(tags) in {tuple, list}:
+        try:
+            return _known(tuple(tags))
+        except TypeError:  # something in it that cannot be a tag, and is named below
+            pass
+    return _measured(_names(tags))
+
+
+@lru_cache(maxsize=1024)
+def _known(tags: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+    """Most changes have tags that others have had before."""
+    return _measured(_names(tags))
+
+
+def _measured(names: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+    return names, sum([TAG_BYTES + len(tag_name(name)) for name in names])
 
 
 def _names(tags: Sequence[str]) -> tuple[str, ...]:
@@ -76,10 +97,10 @@ def _names(tags: Sequence[str]) -> tuple[str, ...]:
 
 def _encoded(field: str, text: object, limit: int) -> bytes | None:
     match text:
-        case None:
-            return None
         case bytes():
             data = text
+        case None:
+            return None
         case str():
             try:
                 data = text.encode()

@@ -46,10 +46,6 @@ def checkpoint_of(subject: Subject, filed: Filed[End]) -> Checkpoint | None:
     return Checkpoint(subject, end.number, bookmark, end.location, end.layers, time, end.id, end.who)
 
 
-def newest_of(subject: Subject, docket: Docket) -> Checkpoint | None:
-    return checkpoint_of(subject, docket.newest) if docket.newest is not None else None
-
-
 def filed_of(change: Change) -> Filed[Record] | None:
     """The record that a change is; None if it is none."""
     try:

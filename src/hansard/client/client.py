@@ -15,8 +15,9 @@ from hansard.checkpoint import Subject
 
 from .binary import Binary
 from .bootstrap import Bootstrap
-from .change import Value, checked, encoded, key_bytes
-from .checkpoints import Checkpoint, checkpoint_of
+from .change import Value, checked
+from .checkpoints import Checkpoint
+from .columns import checked_columns
 from .cursor import PAGE_BYTES
 from .errors import InvalidSubmission, NotReachable
 from .following import HOLD_S, Follow, Reading
@@ -163,7 +164,12 @@ class AsyncClient:
     async def submit(self, key: Text | None = None, value: Value | None = None, tags: Sequence[str] = ()) -> Receipt:
         """One change. A value of None says that the key is deleted; a dict, list, number or bool is stored as JSON. Who
         is cancelled here may yet have it stored."""
-        return await self._numbering_submits().submit(checked(key, value, tags))
+        submitter = self._door.submitter
+        if submitter is None or self._name or self._door.forbidden:
+            submitter = self._numbering_submits()  # which says why not
+        change = checked(key, value, tags)
+        future = submitter.offer(change)
+        return await (submitter.submit(change) if future is None else future)
 
     async def submit_many(
         self,
@@ -173,9 +179,7 @@ class AsyncClient:
     ) -> Sequence[Receipt]:
         """Columns of equal length, as one batch for each bucket: what is in one is stored as a whole or not at all.
         Where that came out differently for some of them, PartlyStored says it of each change."""
-        return await self._numbering_submits().submit_columns(
-            [key_bytes(key) for key in keys], [encoded(value) for value in values], tags
-        )
+        return await self._numbering_submits().submit_columns(checked_columns(keys, values, tags))
 
     async def submit_batch(self, batch: Batch) -> Sequence[Receipt]:
         """A batch that the caller built and, if this client has a connection number, gave that and its series.
@@ -277,9 +281,7 @@ class AsyncClient:
         self, *, tags: Collection[str] = (), match: Match = "any", limit: int = 10
     ) -> list[Checkpoint]:
         """Those that there are of exactly these tags, the newest first."""
-        subject = Subject.of(tags, match)
-        found = [checkpoint_of(subject, end) for end in (await self._reads.docket(subject, limit)).ends]
-        return [checkpoint for checkpoint in reversed(found) if checkpoint is not None][:limit]
+        return await self._reads.checkpoints(Subject.of(tags, match), limit)
 
     async def bookmark(
         self, at: datetime | None = None, *, tags: Collection[str] = (), match: Match = "any"

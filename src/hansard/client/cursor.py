@@ -237,8 +237,10 @@ class Cursor:
         return await self._reader.starts(self._start.log_id, self._timeout_s, self.wanted)
 
     def look_again(self, buckets: frozenset[int] | None = None) -> None:
-        """There may be more in these, or in all, than whoever was asked knew."""
+        """There is more in these, as whoever was asked last has said since; or elsewhere there may be more than they
+        knew, in any."""
         for shelf in self.shelves:
             if (buckets is None or shelf.bucket in buckets) and not shelf.closed:
-                self._reader.leave(shelf.bucket)
                 shelf.exhausted = False
+                if buckets is None:
+                    self._reader.leave(shelf.bucket)

@@ -8,8 +8,9 @@ from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 from hansard.bookmark import Bookmark
-from hansard.checkpoint import Docket, Subject
+from hansard.checkpoint import Subject
 
+from .checkpoints import Checkpoint
 from .errors import Gone, NotReadable, ReadError
 from .page import Change
 from .wish import Wish
@@ -46,7 +47,7 @@ class AnyCursor(Protocol):
         """The next ones that are known."""
 
     def look_again(self, buckets: frozenset[int] | None = None) -> None:
-        """There may be more than whoever was asked knew; in these buckets, or anywhere."""
+        """There is more in these buckets by now; or elsewhere there may be more than whoever was asked knew."""
 
 
 class AnyLibrary(Protocol):
@@ -62,11 +63,11 @@ class AnyLibrary(Protocol):
 
     async def hold(self, name: str, at: Bookmark, lasts_s: float) -> None: ...
 
-    async def docket(self, subject: Subject, ends: int = 1) -> Docket: ...
+    async def checkpoints(self, subject: Subject, limit: int = 1) -> list[Checkpoint]: ...
 
     async def point(self, gone: Gone, wish: Wish) -> None: ...
 
-    def beginning(self) -> Bookmark: ...
+    def beginning(self) -> Bookmark | None: ...
 
 
 class Reading:
@@ -223,7 +224,8 @@ class Follow(Reading):
         left_s = None if self._held is None else max(0.0, self._renew_at - asyncio.get_running_loop().time())
         cursor.look_again(await self._library.risen(cursor, left_s))
         self._ready.extend(await cursor.step(RUN))
-        if not self._ready and cursor.position == before:  # who was asked does not know of it yet
+        if not self._ready and cursor.position == before:  # who was asked does not know of it yet; somebody else may
+            cursor.look_again()
             await asyncio.sleep(self._idle_s)
         return True
 

@@ -1,8 +1,14 @@
 """One bucket as a client submits to it: its stream, the courier that carries it, and the draft that gathers."""
 
+from asyncio import Future
+from collections.abc import Sequence
 from typing import Protocol
 
+from .callers import Callers, Shares, Singles
 from .change import Checked
+from .columns import Columns
+from .delivery import Delivery
+from .receipts import Receipt
 from .settings import Settings
 from .stream import Stream
 from .submission import Draft, Submission
@@ -32,20 +38,45 @@ class Lane:
         self.courier = courier
         self._settings = settings
         self._draft: Draft | None = None
+        """The one that gathers, if it is still the last that waits: nothing overtakes what came after it. It was
+        announced when it was begun, and is sent as soon as it may be."""
 
-    def draft(self, change: Checked, now: float) -> Draft:
-        """The one that gathers now, or a new one."""
+    def add(self, change: Checked, future: "Future[Receipt]", now: float) -> None:
+        """To the single changes that gather."""
+        draft = self._open_draft(1, change.byte_count, now)
+        callers = draft.callers if draft is not None else None
+        if draft is None or not isinstance(callers, Singles):
+            callers = Singles([])
+            draft = self._begin(callers, now)
+        draft.add(change)
+        callers.futures.append(future)
+
+    def extend(self, columns: Columns, delivery: Delivery, places: Sequence[int], now: float) -> None:
+        """To what gathers of callers with many changes each, all of it into one batch."""
+        draft = self._open_draft(len(places), columns.byte_count, now)
+        callers = draft.callers if draft is not None else None
+        if draft is None or not isinstance(callers, Shares):
+            callers = Shares()
+            draft = self._begin(callers, now)
+        draft.extend(columns)
+        callers.add(delivery, places)
+
+    def _open_draft(self, changes: int, byte_count: int, now: float) -> Draft | None:
         draft, settings, waiting = self._draft, self._settings, self.stream.waiting
         if (
             draft is None
             or not waiting
             or waiting[-1] is not draft
-            or draft.change_count >= settings.batch_changes
-            or draft.length + change.byte_count > settings.batch_bytes
+            or draft.change_count + changes > settings.batch_changes
+            or draft.length + byte_count > settings.batch_bytes
             or draft.open_until < now
         ):
-            draft = self._draft = Draft(now + settings.timeout_s, now + settings.draft_s)
-            self.stream.put(draft)
+            return None
+        return draft
+
+    def _begin(self, callers: Callers, now: float) -> Draft:
+        draft = self._draft = Draft(now + self._settings.timeout_s, callers, now + self._settings.draft_s)
+        self.put(draft)
         return draft
 
     def put(self, submission: Submission) -> None:

@@ -96,6 +96,7 @@ class Library(Records):
             cursor.look_again(more)
             changes = await cursor.take(limit, bytes_max)
             if more and not changes and cursor.places == before:
+                cursor.look_again()  # who was asked does not know of it yet, and somebody else may
                 await asyncio.sleep(BEHIND_S)
         return Page(changes, cursor.bookmark, cursor.at_start, cursor.at_end, cursor.began)
 

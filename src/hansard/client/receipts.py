@@ -4,8 +4,10 @@ A batch has consecutive offsets and one time, so that the receipts of ten thousa
 somebody asks for one of them.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, repeat
+from typing import Any, Final, NamedTuple, overload
 
 
 class Receipt(NamedTuple):
@@ -19,6 +21,9 @@ class Receipt(NamedTuple):
     offset: int | None
     timestamp: int | None
     """Microseconds since 1970, UTC."""
+
+
+_receipt: Callable[[Iterable[Any]], Receipt] = partial(tuple.__new__, Receipt)  # what Receipt does, within C
 
 
 class Receipts(Sequence[Receipt]):
@@ -39,7 +44,18 @@ class Receipts(Sequence[Receipt]):
         return self._count
 
     def __iter__(self) -> Iterator[Receipt]:
-        return map(self._receipt, range(self._count))
+        """Made within C, because callers of single changes get one each."""
+        if self.offset is None:
+            return repeat(Receipt(self.bucket, None, None), self._count)
+        fresh = range(self.offset, self.offset + self._count - self.repeated)
+        receipts = map(_receipt, zip(repeat(self.bucket), fresh, repeat(self.timestamp)))
+        return chain(repeat(Receipt(self.bucket, None, None), self.repeated), receipts) if self.repeated else receipts
+
+    def between(self, start: int, end: int) -> "Receipts":
+        """Of the changes from one place to another."""
+        repeated = min(max(self.repeated - start, 0), end - start)
+        offset = None if self.offset is None else self.offset + max(start - self.repeated, 0)
+        return Receipts(self.bucket, end - start, offset, self.timestamp, repeated)
 
     def _receipt(self, place: int) -> Receipt:
         if self.offset is None or place < self.repeated:
@@ -60,3 +76,49 @@ class Receipts(Sequence[Receipt]):
 
     def __repr__(self) -> str:
         return f"<{self._count} receipts of bucket {self.bucket}, from offset {self.offset}>"
+
+
+class Mosaic(Sequence[Receipt]):
+    """A receipt for each change of one call, of which some lie in one bucket and some in another. They are made when
+    somebody looks at them."""
+
+    __slots__ = ("_count", "_made", "_pieces")
+
+    def __init__(self, count: int, pieces: Sequence[tuple[Sequence[int], Sequence[Receipt]]]) -> None:
+        assert sum([len(places) for places, _ in pieces]) == count
+        self._count = count
+        self._pieces = pieces
+        """Places in the call, and the receipts of what is there."""
+        self._made: list[Receipt] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Receipt]:
+        return iter(self._receipts())
+
+    @overload
+    def __getitem__(self, index: int) -> Receipt: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Receipt]: ...
+    def __getitem__(self, index: int | slice) -> Receipt | list[Receipt]:
+        return self._receipts()[index]
+
+    def _receipts(self) -> list[Receipt]:
+        if self._made is None:
+            made = [_UNKNOWN] * self._count
+            for places, receipts in self._pieces:
+                for place, receipt in zip(places, receipts, strict=True):
+                    made[place] = receipt
+            self._made, self._pieces = made, ()
+        return self._made
+
+    def __repr__(self) -> str:
+        return f"<{self._count} receipts of several buckets>"
+
+
+_UNKNOWN: Final = Receipt(-1, None, None)
+
+
+def between(receipts: Sequence[Receipt], start: int, end: int) -> Sequence[Receipt]:
+    return receipts.between(start, end) if isinstance(receipts, Receipts) else receipts[start:end]

@@ -7,7 +7,7 @@ from typing import Final
 from hansard.bookmark import Bookmark
 from hansard.checkpoint import BadSubject, Docket, Subject
 
-from .checkpoints import docket_of, newest_of
+from .checkpoints import Checkpoint, checkpoint_of, docket_of
 from .errors import Gone, ReadError
 from .page import Page
 from .wish import Wish
@@ -28,11 +28,16 @@ class Records(ABC):
 
         return await docket_of(before, ends)
 
+    async def checkpoints(self, subject: Subject, limit: int = 1) -> list[Checkpoint]:
+        """Of exactly these tags, the newest first."""
+        found = [checkpoint_of(subject, end) for end in (await self.docket(subject, limit)).ends]
+        return [checkpoint for checkpoint in reversed(found) if checkpoint is not None][:limit]
+
     async def point(self, gone: Gone, wish: Wish) -> None:
         """Whoever has come too late is told of the newest checkpoint from which it can go on."""
         if gone.checkpoint is None:
             with suppress(ReadError, BadSubject):
                 subject = Subject.of(wish.tags, wish.match)
-                newest = newest_of(subject, await self.docket(subject))
-                if newest is not None and newest.is_followed_from(gone.start):
-                    gone.checkpoint = newest
+                for newest in await self.checkpoints(subject):
+                    if newest.is_followed_from(gone.start):
+                        gone.checkpoint = newest

@@ -16,7 +16,7 @@ It does no IO, and knows neither callers nor connections: whoever does keeps for
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from hansard.batch import Batch, bucket_mask, build
+from hansard.batch import Batch, bucket_mask, portion
 
 NO_SERIES: Final = -1
 
@@ -68,40 +68,12 @@ def recut(batches: Sequence[Batch], bucket: int, level: int, to: int) -> list[La
 def _chained(batches: Sequence[Batch], bucket: int, level: int) -> Iterator[Cut]:
     connection, last = 0, NO_SERIES
     for whole, batch in enumerate(batches):
-        places = bucket_mask(batch, bucket, level).nonzero()[0].tolist()
-        if not places:
+        places = bucket_mask(batch, bucket, level).nonzero()[0]
+        if not len(places):
             continue
         own = batch.header.connection
         goes_on = Continues(connection, last) if connection and own != connection else None
-        yield Cut(_part(batch, places, last if own == connection else NO_SERIES), goes_on, whole, tuple(places))
+        part = portion(batch, places, last if own and own == connection else NO_SERIES)
+        yield Cut(part, goes_on, whole, tuple(places.tolist()))
         if own:
             connection, last = own, int(batch.series[places[-1]])
-
-
-def cut_for(batch: Batch, places: Sequence[int]) -> Cut:
-    """Some of its changes, which name nothing as their previous ones."""
-    if len(places) == len(batch):
-        return Cut(batch, None, 0, tuple(places))
-    return Cut(_part(batch, places, NO_SERIES), None, 0, tuple(places))
-
-
-def _part(batch: Batch, places: Sequence[int], previous: int) -> Batch:
-    """As its client would have built it: what a leader writes into a batch, places and times, is not in it."""
-    changes = list(batch.changes())
-    chosen = [changes[place] for place in places]
-    keys, values = [change.key for change in chosen], [change.value for change in chosen]
-    tags = [change.tags for change in chosen]
-    connection = batch.header.connection
-    if not connection:
-        return build(keys, values, tags)
-    series = [change.series for change in chosen]
-    dense = series[-1] - series[0] == len(series) - 1
-    return build(
-        keys,
-        values,
-        tags,
-        connection=connection,
-        first_series=series[0],
-        previous_series=previous,
-        series=None if dense else series,
-    )

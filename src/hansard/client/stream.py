@@ -53,6 +53,7 @@ from .numbering import Numbering, Tally
 from .receipts import Receipt, Receipts
 from .settings import Settings
 from .submission import NO_SERIES, Submission, in_order, numbered
+from .window import Window
 
 
 class Stream:
@@ -82,10 +83,10 @@ class Stream:
         """Whether the caller numbers the batches; None until the first one."""
         self.waiting: deque[Submission] = deque()
         self.again: deque[Submission] = deque()
-        self.flight: dict[int, Submission] = {}
+        self._window = Window(settings)
+        self.flight = self._window.flight
         """By the id of the attempt."""
         self.refused: list[Submission] = []
-        self._flight_bytes = 0
         self._settings = settings
         self._left = left
         """Told how many changes and bytes wait no longer."""
@@ -120,7 +121,7 @@ class Stream:
     def surrender(self) -> list[Submission]:
         """All that is not settled, in order, to be cut anew: from here on it is the caller's."""
         for submission in list(self.flight.values()):
-            self._land(submission)
+            self._window.land(submission)
             submission.doubt = True
             self.refused.append(submission)
         return self._emptied()
@@ -147,22 +148,18 @@ class Stream:
     def take(self) -> list[Submission]:
         """What is to be sent now, within the window: from here on each is in flight, under its `sent_id`."""
         taken: list[Submission] = []
+        under_way = self._window.change_count
         while self.has_more:
             source = self.again or self.waiting
-            submission, flight = source[0], self.flight
-            if flight and (
-                len(flight) >= self._settings.window_batches
-                or self._flight_bytes + submission.length > self._settings.window_bytes
-            ):
+            submission = source[0]
+            if not self._window.admits(submission, under_way):
                 break
             source.popleft()
             if source is self.waiting:
                 self._left(submission.change_count, submission.weight)
             self._number(submission)
-            sent_id = submission.sent_id = next(self._tally.ids)
             submission.sent_previous = submission.previous
-            flight[sent_id] = submission
-            self._flight_bytes += submission.length
+            self._window.send(submission, next(self._tally.ids))
             taken.append(submission)
         return taken
 
@@ -216,7 +213,7 @@ class Stream:
         """Stored, with a receipt for each change: what was sent may be of several buckets."""
         if submission := self._landed(sent_id):
             self.chain.stored(submission)
-            submission.stored(receipts)
+            submission.callers.stored(receipts)
 
     def _stored(self, sent_id: int, offset: int, timestamp: int, repeated: int = 0) -> None:
         submission = self._landed(sent_id)
@@ -227,7 +224,7 @@ class Stream:
             self._give_up(submission, errors.ConnectionTaken(self.connection))
             return
         self.chain.stored(submission)
-        submission.stored(Receipts(self.bucket, submission.change_count, offset, timestamp, repeated))
+        submission.callers.stored(Receipts(self.bucket, submission.change_count, offset, timestamp, repeated))
 
     def _repeated(self, sent_id: int, offset: int | None, timestamp: int | None) -> None:
         submission = self._landed(sent_id)
@@ -239,7 +236,7 @@ class Stream:
             return
         place = (None, None) if submission.is_sparse else (offset, timestamp)  # as a whole, or as this part: who knows
         self.chain.stored(submission)
-        submission.stored(Receipts(self.bucket, submission.change_count, *place))
+        submission.callers.stored(Receipts(self.bucket, submission.change_count, *place))
 
     def _is_strange(self, submission: Submission) -> bool:
         """The bucket has something under our numbers though no attempt of ours can have stored it."""
@@ -273,7 +270,8 @@ class Stream:
             if self.connection:
                 self._turn_back(submission)
             else:
-                submission.failed(OutcomeUnknown("the leader changed, or not all members had stored it in time"))
+                unknown = OutcomeUnknown("the leader changed, or not all members had stored it in time")
+                submission.callers.failed(unknown)
 
     def _gap(self, sent_id: int, expected: int) -> None:
         submission = self._landed(sent_id)
@@ -300,12 +298,12 @@ class Stream:
     def lost(self) -> None:
         """The connection is lost, and nobody will answer what is in flight."""
         for submission in list(self.flight.values()):
-            self._land(submission)
+            self._window.land(submission)
             submission.doubt = True
             if self.connection:
                 self._turn_back(submission)
             else:
-                submission.failed(OutcomeUnknown("the connection was lost before the answer came"))
+                submission.callers.failed(OutcomeUnknown("the connection was lost before the answer came"))
         self.rewind()
 
     def rewind(self) -> None:
@@ -317,14 +315,8 @@ class Stream:
     def _landed(self, sent_id: int) -> Submission | None:
         submission = self.flight.get(sent_id)
         if submission is not None:
-            self._land(submission)
+            self._window.land(submission)
         return submission
-
-    def _land(self, submission: Submission) -> None:
-        assert submission.sent_id is not None
-        del self.flight[submission.sent_id]
-        self._flight_bytes -= submission.length
-        submission.sent_id = None
 
     def _turn_back(self, submission: Submission) -> None:
         if self.ended is not None:
@@ -351,12 +343,12 @@ class Stream:
         unknown = OutcomeUnknown("the client was closed before the answer came")
         for submission in in_order(list(self.unsettled())):
             self._remove(submission)
-            submission.failed(unknown if submission.doubt else error)
+            submission.callers.failed(unknown if submission.doubt else error)
 
     def _remove(self, submission: Submission) -> bool:
         """From wherever it is; False where the end of the stream came first. Removed from flight it is in doubt."""
         if submission.sent_id is not None:
-            self._land(submission)
+            self._window.land(submission)
             submission.doubt = True
             return True
         for place in (self.refused, self.again, self.waiting):
@@ -373,11 +365,11 @@ class Stream:
         if submission.doubt:
             unknown = OutcomeUnknown(doubt)
             unknown.__cause__ = error
-            submission.failed(unknown)
+            submission.callers.failed(unknown)
             if self.connection:
                 self.end("it is not known whether an earlier change is stored")
             return
-        submission.failed(error)
+        submission.callers.failed(error)
         if self.by_caller:
             self.chain.missed(submission)
         elif submission.numbered:
@@ -397,4 +389,4 @@ class Stream:
         for submission in self._emptied():
             unknown = OutcomeUnknown("an earlier attempt was not answered")
             unknown.__cause__ = self.ended
-            submission.failed(unknown if submission.doubt else self.ended)
+            submission.callers.failed(unknown if submission.doubt else self.ended)

@@ -1,30 +1,29 @@
-"""One batch on its way, and what is known of it: a draft that single changes gather in, or a batch as it was given.
+"""One batch on its way, and what is known of it: a draft that changes gather in, or a batch as it was given.
 
 Every attempt to submit it is a message with an id of its own, and gets one answer or none. What the attempts so far
 tell is in two fields: `doubt`, that some attempt ended without a conclusive answer; and `refusal`, what the last one
 was refused with. Where neither a doubt nor an attempt is under way, it is certainly not stored.
 """
 
-from abc import ABC, abstractmethod
-from asyncio import Future
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from hansard.batch import Batch, build
 from hansard.batch.header import unpack
 
+from .callers import Callers
 from .change import Checked
-from .delivery import Delivery
-from .errors import ClientError, NotStored
-from .receipts import Receipt
+from .columns import Columns
+from .errors import NotStored
 
 NO_SERIES = -1
 
 
-class Submission(ABC):
+class Submission:
     """What a stream keeps of a batch. `first`, `last` and `previous` are its series, once it has been sent."""
 
     __slots__ = (
         "batch",
+        "callers",
         "change_count",
         "deadline",
         "doubt",
@@ -41,8 +40,9 @@ class Submission(ABC):
         "weight",
     )
 
-    def __init__(self, deadline: float) -> None:
+    def __init__(self, deadline: float, callers: Callers) -> None:
         self.deadline = deadline
+        self.callers = callers
         self.order = 0
         """Its place among all that this client submits."""
         self.batch: Batch | None = None
@@ -63,11 +63,6 @@ class Submission(ABC):
         self.weight = 0
         """Bytes as the gate counted them."""
 
-    def carry(self, batch: Batch) -> None:
-        self.batch = batch
-        self.change_count = len(batch)
-        self.length = self.weight = batch.length
-
     def number_as(self, batch: Batch) -> None:
         """It has the numbers that the batch has."""
         self.numbered = True
@@ -79,115 +74,64 @@ class Submission(ABC):
     def certainly_not_stored(self) -> bool:
         return self.sent_id is None and not self.doubt
 
-    @abstractmethod
-    def built(self) -> Batch: ...
-
-    @abstractmethod
-    def part(self, batch: Batch, places: Sequence[int]) -> "Submission":
-        """Some of its changes, as a submission of their own to another bucket; their callers are told by that one."""
-
-    @abstractmethod
-    def stored(self, receipts: Sequence[Receipt]) -> None:
-        """One for each change."""
-
-    @abstractmethod
-    def stored_in_part(self, receipts: Mapping[int, Receipt]) -> None:
-        """Those at these places; what becomes of the others is told later, and of these not again."""
-
-    @abstractmethod
-    def failed(self, error: ClientError) -> None: ...
-
-
-class Draft(Submission):
-    """Single changes that gather until the batch is sent, each with a caller that waits for it alone."""
-
-    __slots__ = ("_futures", "_keys", "_tags", "_values", "open_until")
-
-    def __init__(self, deadline: float, open_until: float) -> None:
-        super().__init__(deadline)
-        self.open_until = open_until
-        self._keys: list[bytes | None] = []
-        self._values: list[bytes | None] = []
-        self._tags: list[tuple[str, ...]] = []
-        self._futures: list[Future[Receipt]] = []
-
-    def add(self, change: Checked, future: "Future[Receipt]") -> None:
-        assert self.batch is None
-        key, value, tags, byte_count = change
-        self._keys.append(key)
-        self._values.append(value)
-        self._tags.append(tags)
-        self._futures.append(future)
-        self.change_count += 1
-        self.length += byte_count
-        self.weight += byte_count
-
-    def built(self) -> Batch:
-        if self.batch is None:
-            self.batch = build(self._keys, self._values, self._tags)
-            self._keys, self._values, self._tags = [], [], []
-        return self.batch
-
-    def part(self, batch: Batch, places: Sequence[int]) -> "Draft":
-        part = Draft(self.deadline, self.open_until)
-        part.carry(batch)
-        part._futures = [self._futures[place] for place in places]
-        return part
-
-    def stored_in_part(self, receipts: Mapping[int, Receipt]) -> None:
-        for place, receipt in receipts.items():
-            if not self._futures[place].done():
-                self._futures[place].set_result(receipt)
-
-    def stored(self, receipts: Sequence[Receipt]) -> None:
-        for future, receipt in zip(self._futures, receipts, strict=True):
-            if not future.done():
-                future.set_result(receipt)
-
-    def failed(self, error: ClientError) -> None:
-        for future in self._futures:
-            if not future.done():
-                future.set_exception(error.again())
-
-
-class Parcel(Submission):
-    """A batch as it was given: all of what one caller waits for, or the part of it that lives in one bucket."""
-
-    __slots__ = ("_delivery", "_places", "_told")
-
-    def __init__(self, deadline: float, batch: Batch, delivery: Delivery, places: Sequence[int]) -> None:
-        super().__init__(deadline)
-        self.carry(batch)
-        self._delivery = delivery
-        self._places = places
-        self._told: set[int] = set()
-        """Changes that are stored, and told of."""
-
     def built(self) -> Batch:
         assert self.batch is not None
         return self.batch
 
-    def part(self, batch: Batch, places: Sequence[int]) -> "Parcel":
-        return Parcel(self.deadline, batch, self._delivery, [self._places[place] for place in places])
 
-    def stored_in_part(self, receipts: Mapping[int, Receipt]) -> None:
-        news = {place: receipt for place, receipt in receipts.items() if place not in self._told}
-        self._told |= news.keys()
-        self._delivery.stored([self._places[place] for place in news], list(news.values()))
+class Draft(Submission):
+    """Changes that gather until the batch is sent: single ones, or columns of them."""
 
-    def stored(self, receipts: Sequence[Receipt]) -> None:
-        if self._told:
-            self.stored_in_part(dict(enumerate(receipts)))
-        else:
-            self._delivery.stored(self._places, receipts)
+    __slots__ = ("_keys", "_singles", "_tags", "_values", "open_until")
 
-    def failed(self, error: ClientError) -> None:
-        self._delivery.failed([where for place, where in enumerate(self._places) if place not in self._told], error)
+    def __init__(self, deadline: float, callers: Callers, open_until: float) -> None:
+        super().__init__(deadline, callers)
+        self.open_until = open_until
+        self._singles: list[Checked] = []
+        self._keys: list[bytes | None] = []
+        self._values: list[bytes | None] = []
+        self._tags: list[tuple[str, ...]] = []
+
+    def add(self, change: Checked) -> None:
+        assert self.batch is None
+        self._singles.append(change)
+        self.change_count += 1
+        self.length += change.byte_count
+        self.weight += change.byte_count
+
+    def extend(self, columns: Columns) -> None:
+        assert self.batch is None
+        self._keys += columns.keys
+        self._values += columns.values
+        self._tags += columns.tags
+        self.change_count += len(columns.keys)
+        self.length += columns.byte_count
+        self.weight += columns.byte_count
+
+    def built(self) -> Batch:
+        if self.batch is None:
+            assert not (self._singles and self._keys)
+            if self._singles:
+                keys, values, tags, _ = zip(*self._singles, strict=True)
+                self.batch = build(keys, values, tags)
+            else:
+                self.batch = build(self._keys, self._values, self._tags)
+            self._singles, self._keys, self._values, self._tags = [], [], [], []
+        return self.batch
+
+
+def parcel(deadline: float, batch: Batch, callers: Callers) -> Submission:
+    """A batch as it was given, or the part of it that lives in one bucket."""
+    submission = Submission(deadline, callers)
+    submission.batch = batch
+    submission.change_count = len(batch)
+    submission.length = submission.weight = batch.length
+    return submission
 
 
 def parted(whole: Submission, batch: Batch, places: Sequence[int]) -> Submission:
     """A part that takes the whole's place among all that was submitted, and inherits what is known of it."""
-    part = whole.part(batch, places)
+    part = parcel(whole.deadline, batch, whole.callers.part(places))
     part.order, part.doubt, part.refusal = whole.order, whole.doubt, whole.refusal
     if whole.numbered:
         part.number_as(batch)

@@ -11,24 +11,38 @@ become of it.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 import numpy as np
 
-from hansard.batch import Batch, Text, build, key_hash
+from hansard.batch import Batch, build, key_hash, portion
 from hansard.batch.keyhash import key_hashes
 
 from .atlas import Atlas
+from .callers import Shares
 from .change import Checked
+from .columns import Columns
 from .delivery import Delivery
 from .errors import ClientClosed, NotReachable, StreamEnded
 from .gate import Gate
 from .lane import AnyCourier, Lane
 from .numbering import Numbering, Tally
 from .receipts import Receipt
-from .recut import Cut, cut_for, descendants, recut
+from .recut import descendants, recut
 from .settings import Settings
 from .stream import Stream
-from .submission import Draft, Parcel, Submission, parted
+from .submission import Submission, parcel, parted
+
+
+class Portion(NamedTuple):
+    """What of one call goes to one bucket."""
+
+    bucket: int
+    places: Sequence[int]
+    """Of its changes in the call, rising."""
+    content: Columns | Batch
+    weight: int
+    """Bytes as the gate counts them."""
 
 
 class Submitter:
@@ -205,6 +219,15 @@ class Submitter:
 
     # Submitting.
 
+    def offer(self, change: Checked) -> "asyncio.Future[Receipt] | None":
+        """A single change where nothing is in its way, as nearly always; None if it is for `submit`."""
+        if self._is_closed or self._queued or self.by_caller is not False:
+            return None
+        lane = self.lanes.get(0 if self._is_skeleton else self._atlas.home(key_hash(change.key)))
+        if lane is None or lane.stream.ended is not None or not self._gate.admits(1, change.byte_count):
+            return None
+        return self._put(lane, change)
+
     async def submit(self, change: Checked) -> Receipt:
         self._check_open(by_caller=False)
         if not self._gate.admits(1, change.byte_count):
@@ -226,9 +249,7 @@ class Submitter:
 
     def _put(self, lane: Lane, change: Checked) -> "asyncio.Future[Receipt]":
         future: asyncio.Future[Receipt] = self._loop.create_future()
-        draft: Draft = lane.draft(change, self._loop.time())
-        draft.add(change, future)
-        lane.courier.announce()
+        lane.add(change, future, self._loop.time())
         return future
 
     async def _opened_home(self, change: Checked) -> Lane:
@@ -243,81 +264,93 @@ class Submitter:
         """Cut by buckets, and each part with a fate of its own."""
         return await self._submit(len(batch), batch.length, lambda: self._cut(batch), by_caller=by_caller)
 
-    async def submit_columns(
-        self, keys: Sequence[bytes | None], values: Sequence[Text | None], tags: Sequence[Sequence[str]] | None
-    ) -> Sequence[Receipt]:
-        """The same for columns, which are cut before they become batches."""
-        parts = self._cut_columns(keys, values, tags)
-        byte_count = sum([cut.batch.length for _, cut in parts])
-        version = self._atlas.buckets
-
-        def cut() -> list[tuple[int, Cut]]:
-            """Again, if there are other buckets by now."""
-            return parts if self._atlas.buckets == version else self._cut_columns(keys, values, tags)
-
-        return await self._submit(len(keys), byte_count, cut, by_caller=False)
+    async def submit_columns(self, columns: Columns) -> Sequence[Receipt]:
+        """The same for columns. What goes to one bucket is in one batch, together with what others submit."""
+        count, byte_count = len(columns.keys), columns.byte_count
+        return await self._submit(count, byte_count, lambda: self._cut_columns(columns), by_caller=False)
 
     async def _submit(
-        self, count: int, byte_count: int, cut: Callable[[], list[tuple[int, Cut]]], *, by_caller: bool
+        self, count: int, byte_count: int, cut: Callable[[], Sequence[Portion]], *, by_caller: bool
     ) -> Sequence[Receipt]:
         self._check_open(by_caller=by_caller)
         if not self._gate.admits(count, byte_count):
             await self._gate.enter(count, byte_count, self._loop.time() + self._settings.timeout_s)
         is_in = False
         try:
-            if all(self._open_lane(bucket) for bucket, _ in cut()):
+            portions = cut()
+            if all(self._open_lane(each.bucket) for each in portions):
                 is_in = True
-                future = self._put_parts(count, byte_count, cut(), by_caller=by_caller)
+                future = self._put_portions(count, portions, by_caller=by_caller)
             else:
                 async with self._turn():
-                    while ended := [bucket for bucket, _ in cut() if self.lane(bucket).stream.ended is not None]:
+                    portions = cut()  # there may be other buckets by now
+                    while ended := [each.bucket for each in portions if self.lane(each.bucket).stream.ended]:
                         await self._opened(ended[0])
+                        portions = cut()
                     is_in = True
-                    future = self._put_parts(count, byte_count, cut(), by_caller=by_caller)
+                    future = self._put_portions(count, portions, by_caller=by_caller)
         finally:
             if not is_in:
                 self._gate.leave(count, byte_count)
         return await future
 
-    def _put_parts(
-        self, count: int, byte_count: int, parts: Sequence[tuple[int, Cut]], *, by_caller: bool
+    def _put_portions(
+        self, count: int, portions: Sequence[Portion], *, by_caller: bool
     ) -> "asyncio.Future[Sequence[Receipt]]":
         future: asyncio.Future[Sequence[Receipt]] = self._loop.create_future()
-        delivery, deadline, left = Delivery(count, future), self._loop.time() + self._settings.timeout_s, byte_count
-        for bucket, part in parts:
-            parcel = Parcel(deadline, part.batch, delivery, part.places)
-            if by_caller and part.batch.header.connection and not self._is_skeleton:
-                parcel.number_as(part.batch)
-            share = left if part is parts[-1][1] else byte_count * len(part.places) // count
-            parcel.weight, left = share, left - share  # together, what has entered the gate
-            self.lane(bucket).put(parcel)
+        delivery, now = Delivery(count, future), self._loop.time()
+        for bucket, places, content, weight in portions:
+            lane = self.lane(bucket)
+            if isinstance(content, Columns):
+                lane.extend(content, delivery, places, now)
+                continue
+            callers = Shares()
+            callers.add(delivery, places)
+            submission = parcel(now + self._settings.timeout_s, content, callers)
+            submission.weight = weight
+            if by_caller and content.header.connection and not self._is_skeleton:
+                submission.number_as(content)
+            lane.put(submission)
         return future
 
-    def _cut_columns(
-        self, keys: Sequence[bytes | None], values: Sequence[Text | None], tags: Sequence[Sequence[str]] | None
-    ) -> list[tuple[int, Cut]]:
-        homes = self._atlas.homes(key_hashes(keys)) if not self._is_skeleton else np.zeros(len(keys), np.int64)
-        buckets = np.unique(homes).tolist()
-        if len(buckets) < 2 or len(values) != len(keys) or (tags is not None and len(tags) != len(keys)):
-            batch = build(keys, values, tags)  # which says what is wrong where something is
-            return [(buckets[0], Cut(batch, None, 0, tuple(range(len(batch)))))]
-        parts = []
-        for bucket in buckets:
-            places = (homes == bucket).nonzero()[0].tolist()
-            its = [keys[place] for place in places], [values[place] for place in places]
-            batch = build(*its, None if tags is None else [tags[place] for place in places])
-            parts.append((bucket, Cut(batch, None, 0, tuple(places))))
-        return parts
+    def _cut_columns(self, columns: Columns) -> list[Portion]:
+        count = len(columns.keys)
+        if self._is_skeleton:
+            return [self._portion(0, range(count), columns)]
+        homes = self._atlas.homes(key_hashes(columns.keys))
+        first = int(homes[0])
+        if (homes == first).all():
+            return [self._portion(first, range(count), columns)]
+        order = homes.argsort(kind="stable")  # by bucket, and in each as they came
+        places, homes = order.tolist(), homes[order]
+        arranged = columns.arranged(places)
+        starts = [0, *((homes[1:] != homes[:-1]).nonzero()[0] + 1).tolist()]
+        return [
+            self._portion(bucket, places[start:end], arranged.run(start, end))
+            for bucket, start, end in zip(homes[starts].tolist(), starts, [*starts[1:], count], strict=True)
+        ]
 
-    def _cut(self, batch: Batch) -> list[tuple[int, Cut]]:
+    def _portion(self, bucket: int, places: Sequence[int], columns: Columns) -> Portion:
+        """What is as large as a batch should be does not gather; what is larger than one can be is said now."""
+        is_large = len(places) > self._settings.batch_changes or columns.byte_count > self._settings.batch_bytes
+        content = build(columns.keys, columns.values, columns.tags) if is_large else columns
+        return Portion(bucket, places, content, columns.byte_count)
+
+    def _cut(self, batch: Batch) -> list[Portion]:
         """The parts of a batch, by bucket."""
         if batch.header.connection != self.connection:  # it has waited at the gate meanwhile
             raise StreamEnded(batch.header.connection, "another connection number was asked for")
-        if self._is_skeleton:
-            return [(0, Cut(batch, None, 0, tuple(range(len(batch)))))]
-        homes = self._atlas.homes(batch.key_hashes)
-        buckets = np.unique(homes).tolist()
-        return [(bucket, cut_for(batch, (homes == bucket).nonzero()[0].tolist())) for bucket in buckets]
+        homes = self._atlas.homes(batch.key_hashes) if not self._is_skeleton else np.zeros(len(batch), np.int64)
+        buckets, left = np.unique(homes).tolist(), batch.length
+        if len(buckets) == 1:
+            return [Portion(buckets[0], range(len(batch)), batch, batch.length)]
+        portions = []
+        for bucket in buckets:
+            places = (homes == bucket).nonzero()[0]
+            weight = left if bucket == buckets[-1] else batch.length * len(places) // len(batch)
+            left -= weight  # together, what has entered the gate
+            portions.append(Portion(bucket, places.tolist(), portion(batch, places), weight))
+        return portions
 
     def _check_open(self, *, by_caller: bool) -> None:
         if self._is_closed:

@@ -68,9 +68,8 @@ class Quick:
             self._send(headers, certificate, body, respond, begun_s)
         except Refusal as refusal:
             self._refuse(refusal, begun_s, respond)
-        except Exception:
-            log.exception("a submission could not be answered")
-            self._refuse(Refusal("failed", UNEXPECTED, stored="unknown"), begun_s, respond)
+        except Exception as error:
+            self._fail(error, begun_s, respond)
         return True
 
     def _send(
@@ -114,12 +113,21 @@ class Quick:
                 self._answer(sent, [part])
 
     async def _follow_up(self, sent: Sent, part: Part) -> None:
-        parts = await self._submitter.follow_up(sent.rows, [part], sent.deadline_s, sent.stream)
-        self._answer(sent, parts)
+        try:
+            parts = await self._submitter.follow_up(sent.rows, [part], sent.deadline_s, sent.stream)
+        except Exception as error:  # nobody else hears of it
+            self._release(sent)
+            self._fail(error, sent.begun_s, sent.respond)
+        else:
+            self._answer(sent, parts)
 
-    def _answer(self, sent: Sent, parts: list[Part]) -> None:
+    def _release(self, sent: Sent) -> None:
+        """It is held no longer, whatever became of it."""
         self._intake.held_bytes -= sent.byte_count
         self._metrics.stage("commit", perf_counter() - sent.read_s)
+
+    def _answer(self, sent: Sent, parts: list[Part]) -> None:
+        self._release(sent)
         try:
             content = told(sent.rows, parts, sent.guest)
             self._metrics.changes.inc()
@@ -127,9 +135,12 @@ class Quick:
             self._metrics.request("submit", 201, perf_counter() - sent.begun_s)
         except Refusal as refusal:
             self._refuse(refusal, sent.begun_s, sent.respond)
-        except Exception:
-            log.exception("a submission could not be answered")
-            self._refuse(Refusal("failed", UNEXPECTED, stored="unknown"), sent.begun_s, sent.respond)
+        except Exception as error:
+            self._fail(error, sent.begun_s, sent.respond)
+
+    def _fail(self, error: Exception, begun_s: float, respond: Respond) -> None:
+        log.error("a submission could not be answered", exc_info=error)
+        self._refuse(Refusal("failed", UNEXPECTED, stored="unknown"), begun_s, respond)
 
     def _refuse(self, refusal: Refusal, begun_s: float, respond: Respond) -> None:
         refusal.about_storing("no")

@@ -133,9 +133,8 @@ class Copies:
     def received(self, message: Bucketed) -> None:
         """What comes from the other side of a split that we have not heard of is not for our copy as it is. It will be
         said again."""
-        here, copy = self._here, self.running.get(message.bucket)
-        meant = here.member is not None and message.to == named(here.member)
-        if meant and copy is not None and message.level <= copy.level:
+        copy = self.running.get(message.bucket)
+        if copy is not None and message.to == self._here.me and message.level <= copy.level:
             self.happen(message.bucket, phaser.Received(message.sender, message.message))
 
     def tick(self) -> None:
@@ -210,7 +209,7 @@ class Copies:
         if copy is None or copy.generation != generation or copy.phaser is not None or here.member is None:
             return  # we have departed meanwhile
         self._shelf.pop(number, None)
-        mine = (named(here.member), number, here.settings.phaser, recovered)
+        mine = (here.me, number, here.settings.phaser, recovered)
         applications = [make() for make in self._applications]
         table = here.distributor
         founded = len(table.buckets) if table.importing else max(1, len(table.ends))

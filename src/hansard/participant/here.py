@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 from hansard.distributor.distributor import Distributor
 from hansard.distributor.member import Member
+from hansard.phaser.government import NodeId
 
 from .effect import Effect, Send
 from .message import Message, Process
+from .name import named
 from .settings import Settings
 
 
@@ -16,6 +18,7 @@ class Here:
         "address",
         "distributor",
         "effects",
+        "me",
         "member",
         "node",
         "now_us",
@@ -40,11 +43,16 @@ class Here:
         """What we have said to ourselves in this turn."""
         self.member: Member | None = None
         """Who we are in governments; None while we have departed, or not arrived."""
+        self.me: NodeId = ""
+        """How we are called there; empty while we are nobody."""
         self.process = Process(0, 0)
         self.now_us = 0
         self._jitter = jitter
         self.address = address
         """Where a node is; empty if that is not known."""
+
+    def become(self, member: Member | None) -> None:
+        self.member, self.me = member, named(member) if member is not None else ""
 
     def send(self, to: str, message: Message) -> None:
         if to == self.node:

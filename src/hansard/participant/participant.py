@@ -159,6 +159,8 @@ class Participant:
         for event in events:
             if isinstance(event, Received) and isinstance(event.message, Bucketed):
                 self.copies.received(event.message)  # most of what happens to a busy node is that
+            elif isinstance(event, Submit):
+                self._submit(event)
             else:
                 self._handle(event)
         if self.time.due or not self.copies.clock_known:
@@ -181,8 +183,7 @@ class Participant:
             case Persisted():
                 self._persisted(event)
             case Submit():
-                self.proposing.connecting.used(event.batch.header.connection)
-                self.router.submit(event)
+                self._submit(event)
             case Import():
                 self.router.bring(event)
             case Tick():
@@ -215,6 +216,10 @@ class Participant:
                 self.hindrances.hindered(event.reason)
             case _:
                 assert_never(event)
+
+    def _submit(self, submit: Submit) -> None:
+        self.proposing.connecting.used(submit.batch.header.connection)
+        self.router.submit(submit)
 
     def _run(self) -> None:
         """Until nobody has anything to do. Most turns have little of it, so each step is looked at before it is
@@ -329,12 +334,12 @@ class Participant:
         if member != self.here.member:
             if self.here.member is not None:
                 self._depart()
-            self.here.member = member
+            self.here.become(member)
             self.distributor.touched = dict.fromkeys(range(len(self.distributor.buckets)))
 
     def _depart(self) -> None:
         self.copies.stop_all()
-        self.here.member = None
+        self.here.become(None)
         self.consensus.arrival.bring(fact.encode(self.copies.inventory()))
 
     # The buckets.
@@ -369,9 +374,8 @@ class Participant:
         here, number = self.here, copy.bucket
         match effect:
             case bucket.Send():
-                if here.member is not None:
-                    said = Bucketed(number, named(here.member), effect.to, effect.message, copy.level)
-                    here.send(node_of(effect.to), said)
+                if here.me:
+                    here.send(node_of(effect.to), Bucketed(number, here.me, effect.to, effect.message, copy.level))
             case bucket.Persist():
                 here.effects.append(Persist(number, copy.generation, effect.ticket, effect.writes))
             case bucket.Answer():

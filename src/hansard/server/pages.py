@@ -44,7 +44,10 @@ class Pages:
             while late:
                 late.pop().cancel()
             self._damages.wait_no_more(read.bucket, who)
-            self._run(errand)
+            if self._record(read.bucket).level != record.level:
+                told(Refused(id, "the bucket was split while its damage was mended: read it again"))
+            else:
+                self._run(errand)
 
         def found(answer: Page | Gone | Corrupt) -> None:
             if not isinstance(answer, Corrupt):

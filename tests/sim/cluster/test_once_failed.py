@@ -30,6 +30,9 @@ ONCE_FAILED = {
     1003350: "the same as 1003250, with all buckets",
     2008570: "one that had slept took the answers that had waited for it for the time, and told everybody",
     2009166: "of two clocks the wrong one was believed, and no majority was heard for long: that was taken for a fault",
+    3000093: "a name was used by the time of a clock that was days behind, and gone when the right time was back",
+    3000530: "a disk was lost though another voter was down for good: no majority was left",
+    4001612: "one was told the wrong one of two times, and nobody told it another for long: taken for a fault",
     702137: "the only disk of a bucket was lost while its report was on the way",
 }
 

@@ -171,7 +171,7 @@ class WebCourier:
         receipts = in_full(problem.told.outcomes)
         stored = {place for place, told in enumerate(problem.told.outcomes) if told.stored == "yes"}
         self._note([receipts[place] for place in stored])
-        submission.stored_in_part({place: receipts[place] for place in sorted(stored)})
+        submission.callers.stored_in_part({place: receipts[place] for place in sorted(stored)})
 
     def _judge(self, submission: Submission, sent_id: int, problem: Problem, origin: Origin) -> None:
         stream, told = self._stream, problem.told

@@ -9,7 +9,10 @@ from msgspec import Struct
 
 from hansard.batch import Batch, to_arrow
 from hansard.bookmark import Bookmark
+from hansard.checkpoint import Layer, Subject
+from hansard.client.checkpoints import Checkpoint
 from hansard.client.page import UNTOLD, Change
+from hansard.client.reading import Match
 from hansard.client.receipts import Receipt
 
 from .line import Answer, Strange
@@ -175,3 +178,31 @@ def changes_of(body: bytes) -> tuple[list[Change], list[str]]:
         for time, bucket, offset, key, value, tags, connection, series in zip(times, *columns, *numbers, strict=True)
     ]
     return changes, marks
+
+
+class Filed(Struct):
+    """A checkpoint as it is told over HTTP."""
+
+    number: int
+    time: datetime
+    bookmark: str
+    location: str
+    layers: tuple[Layer, ...]
+    who: str | None = None
+
+
+class Filing(Struct):
+    tags: list[str]
+    match: Match
+    checkpoints: list[Filed]
+
+
+def checkpoints_of(body: bytes) -> list[Checkpoint]:
+    told = msgspec.json.decode(body, type=Filing)
+    subject = Subject.of(told.tags, told.match)
+    return [
+        Checkpoint(
+            subject, each.number, bookmark_of(each.bookmark), each.location, each.layers, each.time, "", each.who or ""
+        )
+        for each in told.checkpoints
+    ]

@@ -10,8 +10,10 @@ import msgspec
 
 from hansard.batch import Text, key_hash
 from hansard.bookmark import Bookmark, WrongLog
+from hansard.checkpoint import Subject
 from hansard.client import errors
 from hansard.client.change import key_bytes
+from hansard.client.checkpoints import Checkpoint
 from hansard.client.cursor import PAGE_BYTES
 from hansard.client.page import Page, timestamp_of
 from hansard.client.reading import Match, filter_of
@@ -20,7 +22,7 @@ from hansard.client.wish import Place, Wish
 
 from .cursor import LIMIT_MAX, SEALED_LIMIT, Part, Sheet, WebCursor
 from .exchange import Exchange, Request
-from .form import ARROW, Problem, SealedBookmark, bookmark_of, changes_of
+from .form import ARROW, Problem, SealedBookmark, bookmark_of, changes_of, checkpoints_of
 from .line import Answer
 
 WAIT_S: Final = 25.0
@@ -84,6 +86,21 @@ class WebLibrary(Records):
 
     async def _records(self, wish: Wish) -> Page:
         return await self.page(wish, RECORDS_PAGE, 0.0)
+
+    async def checkpoints(self, subject: Subject, limit: int = 1) -> list[Checkpoint]:
+        """Who is limited to tags does not see the records in the log, and is told of its own checkpoints instead."""
+        if not self._is_marked:
+            return await super().checkpoints(subject, limit)
+        query = [*[("tag", tag) for tag in subject.tags], ("match", subject.match), ("limit", str(limit))]
+        answer = await self._answered(Request("GET", f"/checkpoints?{urlencode(query)}"), "the checkpoints")
+        try:
+            return checkpoints_of(answer.body)
+        except (ValueError, msgspec.MsgspecError) as error:
+            raise errors.NotReadable("the checkpoints", f"what came are none: {error}") from error
+
+    async def point(self, gone: errors.Gone, wish: Wish) -> None:
+        if not isinstance(gone.start, SealedBookmark):  # which nobody but the cluster can compare
+            await super().point(gone, wish)
 
     def _is_behind(self, wish: Wish, sheet: Sheet) -> bool:
         """Whoever has stored something reads it afterwards, wherever it asks."""
@@ -187,9 +204,10 @@ class WebLibrary(Records):
         self._found(found)
         return found
 
-    def beginning(self) -> Bookmark:
-        """Of the log, whether or not it is retained."""
-        return Bookmark(self._log_id, {0: 0})
+    def beginning(self) -> Bookmark | None:
+        """Of the log, whether or not it is retained; None for who is not told which log it is, and so begins with what
+        is."""
+        return Bookmark(self._log_id, {0: 0}) if self._log_id else None
 
     async def placed(self, cursor: WebCursor) -> Bookmark:
         """Where a cursor that has read nothing begins."""
