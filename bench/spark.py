@@ -158,7 +158,9 @@ def measure(rows: int = ROWS) -> list[Row]:
             spark.stop()
 
 
-def rows_of(spark: SparkSession, addresses: Sequence[str], home: Path, rows: int) -> Iterator[Row]:
+def rows_of(
+    spark: SparkSession, addresses: Sequence[str], home: Path, rows: int, rounds: int = ROUNDS
+) -> Iterator[Row]:
     """Of a cluster with nothing in it."""
     endpoints = ",".join(addresses)
     cluster_rate = asyncio.run(batched_rate(addresses, min(BATCHED, rows)))
@@ -173,7 +175,7 @@ def rows_of(spark: SparkSession, addresses: Sequence[str], home: Path, rows: int
     ).write.parquet(str(home / "parquet"))  # fmt: skip
     parquet = spark.read.parquet(str(home / "parquet"))
     parquet.write.json(str(home / "json"))
-    memory = spark.read.format("memory").options(rows=str(rows), tasks="10")
+    memory = spark.read.format("memory").options(rows=str(rows), tasks=str(max(2, rows // 500_000)))
     everything = spark.read.format("hansard").options(endpoints=endpoints)
     frames = {
         "Hansard": everything.load(),
@@ -182,7 +184,7 @@ def rows_of(spark: SparkSession, addresses: Sequence[str], home: Path, rows: int
         "Parquet": parquet,
         "in memory, tuples": memory.option("yields", "tuples").load(),
     }
-    rates = {name: _rate(frame, 1 if "tuples" in name else ROUNDS) for name, frame in frames.items()}
+    rates = {name: _rate(frame, 1 if "tuples" in name else rounds) for name, frame in frames.items()}
     ours = rates["Hansard"]
     targets = {"in memory, the same record batches": 0.5, "JSON lines": 1.0}
     yield Row("read: Hansard", f"{ours:,.0f} rows/s", NO_TARGET, True)
@@ -197,7 +199,7 @@ def rows_of(spark: SparkSession, addresses: Sequence[str], home: Path, rows: int
 
 def _written(spark: SparkSession, endpoints: str, home: Path, rows: int, target: float) -> Row:
     """After a smaller write, which warms up what is new to the JVM."""
-    made = spark.range(0, rows, 1, 8).selectExpr(
+    made = spark.range(0, rows, 1, max(2, rows // 625_000)).selectExpr(
         "concat('key-', lpad(id, 8, '0')) as key", "repeat(lpad(id, 64, '0'), 4) as value", "array('bench') as tags"
     )
     made.write.parquet(str(home / "rows"))
