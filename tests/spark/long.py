@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
-from time import perf_counter, sleep
+from time import perf_counter
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -137,9 +137,9 @@ def in_two_attempts(home: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator
         rows = list(batches)
         if context.partitionId() == 3:
             (home / f"attempt-{context.attemptNumber()}").touch()
-            deadline = perf_counter() + SPECULATION_S
+            deadline, never = perf_counter() + SPECULATION_S, Event()
             while not (home / "attempt-1").exists() and perf_counter() < deadline:
-                sleep(0.05)
+                never.wait(0.05)
         yield from rows
 
     return handed_on

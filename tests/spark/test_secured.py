@@ -1,50 +1,28 @@
-"""Clusters that are not open to everybody, read and written by a real Spark: TLS, and tokens."""
+"""Clusters that are not open to everybody: TLS, and tokens."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from queue import Queue
-from threading import Event, Thread
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from hansard.client import Client, InvalidSubmission
+from hansard.client import Client, ClientError, InvalidSubmission
 from hansard.testing import cluster as running
-from pyspark_hansard.options import Reach
+from pyspark_hansard.options import BATCH_READ, Given, Reach
+from pyspark_hansard.reader import BatchReader
 from pyspark_hansard.rows import Mapping, gathered
 from pyspark_hansard.sink import Task, store
 from tests.client.countdown import addresses
 from tests.client.test_secured_cluster import Secured
 from tests.server.papers import papers
 from tests.server.trio import run
-from tests.spark.local import record_batches
+from tests.spark.local import SCHEMA, Triple, record_batches, taken
 
 TRIPLE = Mapping("key", "value", "tags")
 COUNT = 500
-
-
-@contextmanager
-def secured(home: Path) -> Iterator[dict[str, str]]:
-    """Options that reach a cluster with TLS; without tlsCa they do not. It has a thread of its own, because a session
-    is at home in the one that it was made in."""
-    told, is_over = Queue[str](), Event()
-
-    async def held() -> None:
-        async with Secured(home, "abc", 2) as company:
-            told.put(",".join(addresses(company)))
-            await asyncio.to_thread(is_over.wait, 120)
-
-    authority = papers(home / "papers", *"abc") / "ca.pem"
-    thread = Thread(target=run, args=(held(),), kwargs={"timeout_s": 180})
-    thread.start()
-    try:
-        yield {"endpoints": told.get(timeout=60), "timeoutSeconds": "20", "tlsCa": str(authority)}
-    finally:
-        is_over.set()
-        thread.join()
+ROWS: list[Triple] = [(f"k{n}".encode(), b"v", ("x",)) for n in range(COUNT)]
 
 
 def rows_of(spark: SparkSession, tag: str) -> DataFrame:
@@ -60,15 +38,26 @@ def counted(spark: SparkSession, said: dict[str, str], **more: str) -> int:
     return spark.read.format("hansard").options(**said, **more).load().count()
 
 
-def test_a_cluster_with_tls_is_read_and_written_by_who_trusts_its_authority(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    with secured(tmp_path) as said:
-        written(rows_of(spark, "x"), said, sinkId="tls")
-        assert counted(spark, said, tags="x") == COUNT
-        del said["tlsCa"]
-        with pytest.raises(PySparkException, match="could not be had in time"):
-            counted(spark, said | {"timeoutSeconds": "1"})
+def test_a_cluster_with_tls_is_read_and_written_by_who_trusts_its_authority(tmp_path: Path) -> None:
+    """What the driver and the tasks do, by hand."""
+
+    async def test() -> None:
+        authority = papers(tmp_path / "papers", *"abc") / "ca.pem"
+        async with Secured(tmp_path, "abc", 2) as company:
+            reach = Reach(tuple(addresses(company)), tls_ca=str(authority))
+            await store(reach, gathered(record_batches(ROWS), TRIPLE, is_sorted=True), Task("tls"))
+            found = await asyncio.to_thread(read, reach)
+            assert sorted((row["key"], row["value"], tuple(row["tags"])) for row in found) == sorted(ROWS)
+            with pytest.raises(ClientError, match="could not be had in time"):
+                await asyncio.to_thread(read, Reach(reach.endpoints, timeout_s=1))
+
+    run(test(), timeout_s=120)
+
+
+def read(reach: Reach) -> list[dict[str, Any]]:
+    options = reach.options() | {"timeoutSeconds": f"{reach.timeout_s:.0f}"}
+    reader = BatchReader(Given(options, BATCH_READ, "a batch read"), SCHEMA)
+    return taken(reader, reader.partitions())
 
 
 def test_a_token_reads_and_writes_what_it_may_and_all_else_is_an_error_of_sparks(spark: SparkSession) -> None:
