@@ -4,12 +4,6 @@
 BIN := .venv/bin
 CODE := $(shell find src sim bench tests -name '*.py' 2> /dev/null | cut -d/ -f1 | sort -u)
 
-# What runs event loops and whole clusters is tested in processes of its own: the simulator's tests fork theirs.
-LIVE := tests/server tests/cluster
-WHOLE := tests/cli tests/demo tests/soak tests/testing
-# One Spark session serves all of its tests, so they are one process.
-SPARK := $(wildcard tests/spark tests/pipeline)
-
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench sim exhaustive crashes soak spark kills makers circle fuzz clean distclean
 
@@ -25,13 +19,7 @@ test: ## run the tests and 1,200 simulated worlds; ARGS="-k name" runs some of t
 ifdef ARGS
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
 else
-	@$(BIN)/python -m pytest -n 2 $(addprefix --ignore=,$(LIVE) $(WHOLE) $(SPARK))
-	@$(BIN)/python -m pytest -n 2 $(LIVE)
-	@$(BIN)/python -m pytest -n 2 $(WHOLE)
-	@$(BIN)/python -m pytest -n 0 $(SPARK)
-	@$(BIN)/python -m sim.seeds --seeds 500
-	@$(BIN)/python -m sim.seeds --world atomic --seeds 400
-	@$(BIN)/python -m sim.seeds --world cluster --seeds 300
+	@tools/suite
 endif
 
 check: ## lint, formatting, types and the rules of the house, each even when another failed
