@@ -254,9 +254,13 @@ def test_few_more_wait_until_they_are_as_many_as_are_under_way(loop: Loop) -> No
             leader.say([Stored([held[0].id], [0], [TIMESTAMP])])
             await tasks[0]
             assert [len(submit.batch) for submit in held] == [3, 2, 2, 2, 9]
-            leader.say([Stored([submit.id for submit in held[1:]], [3, 5, 7, 9], [TIMESTAMP] * 4)])
+            many = asyncio.ensure_future(client.submit_many(["k"], ["last"]))  # behind which they get no more
             await until(lambda: len(held) == 6)
-            leader.say([Stored([held[5].id], [18], [TIMESTAMP])])
+            assert len(held[5].batch) == 3
+            leader.say([Stored([submit.id for submit in held[1:5]], [3, 5, 7, 9], [TIMESTAMP] * 4)])
+            await until(lambda: len(held) == 7)
+            leader.say([Stored([held[5].id, held[6].id], [18, 21], [TIMESTAMP] * 2)])
+            assert (await many)[0].offset == 21
             assert [receipt.offset for receipt in await asyncio.gather(*tasks)] == list(range(21))
 
     run(test(), loop)

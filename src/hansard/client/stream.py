@@ -152,7 +152,8 @@ class Stream:
         while self.has_more:
             source = self.again or self.waiting
             submission = source[0]
-            if not self._window.admits(submission, under_way):
+            gathers = source is self.waiting and len(source) == 1  # what something waits behind gets no larger
+            if not self._window.admits(submission, under_way if gathers else 0):
                 break
             source.popleft()
             if source is self.waiting:

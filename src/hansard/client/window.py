@@ -20,7 +20,8 @@ class Window:
         self._byte_count = 0
 
     def admits(self, submission: Submission, under_way: int) -> bool:
-        """`under_way`: so many changes were in flight before those that are sent together with it."""
+        """`under_way`: so many changes were in flight before those that are sent together with it; 0 for what does not
+        gather any more."""
         if not self.flight:
             return True
         if len(self.flight) >= self._settings.window_batches:
