@@ -26,6 +26,7 @@ Writing:
     sink.py        the writers, for batches and streams
     rows.py        the rows of a task, in an order that depends on their content alone
     register.py    what a task is about to store, in the log: how the first attempt binds all others
+    agreement.py   whether several runs of a batch have the same partitions; no IO
     carrier.py     rows as numbered batches, on their way to their buckets
 """
 

@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from hansard.batch import Batch, from_arrow
 from hansard.client import AsyncClient
 
-from .rows import Rows, by_bucket
+from .rows import Rows, are_together, by_bucket
 
 BATCH_BYTES: Final = 1 << 20
 BATCH_CHANGES: Final = 10_000
@@ -75,9 +74,10 @@ def _of_bucket(
         last = max(first + 1, min(last, first + BATCH_CHANGES))
         some = places[first:last]
         yield from_arrow(
-            rows.table.take(pa.array(some)).combine_chunks(),
+            rows.some(some),
             connection=connection,
-            series=base + some,
+            first_series=base + int(some[0]),
+            series=None if are_together(some) else base + some,
             hashes=rows.hashes[some],
         )
         first = last

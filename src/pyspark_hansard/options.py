@@ -77,6 +77,7 @@ class Reach:
     endpoints: tuple[str, ...]
     token: str = ""
     tls_ca: str = ""
+    """The authority's certificate, as a file that driver and executors have; without it there is no TLS."""
     tls_cert: str = ""
     tls_key: str = ""
     timeout_s: float = TIMEOUT_S
@@ -88,6 +89,11 @@ class Reach:
         if self.tls_cert:
             context.load_cert_chain(self.tls_cert, self.tls_key or None)
         return context
+
+    def options(self) -> dict[str, str]:
+        """For `spark.read.format("hansard")` and the like."""
+        said = (",".join(self.endpoints), self.token, self.tls_ca, self.tls_cert, self.tls_key)
+        return {name: text for name, text in zip(CLUSTER, said, strict=False) if text}
 
 
 @dataclass(frozen=True, slots=True)

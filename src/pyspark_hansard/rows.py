@@ -23,7 +23,9 @@ KINDS: Final = {"key": ("binary", "string"), "value": ("binary", "string"), "tag
 _BYTES: Final = pa.large_binary()
 """A task may have more than two GiB of them."""
 _TAGS: Final = pa.list_(pa.string())
+_BLOBS: Final = ("key", "value")
 _SLICE: Final = 1 << 16
+_TURNED: Final = np.array([int(f"{octet:08b}"[::-1], 2) for octet in range(256)], np.uint8)
 
 
 class Mapping(NamedTuple):
@@ -85,6 +87,15 @@ class Rows:
         found: NDArray[np.int64] = pc.add(*lengths).to_numpy().astype(np.int64)
         return found
 
+    def some(self, places: NDArray[np.int64]) -> pa.Table:
+        """These rows, which rise; as they lie in memory, if they lie together."""
+        first, count = int(places[0]), len(places)
+        if not are_together(places) or any(self.table.column(name).null_count for name in _BLOBS):
+            return self.table.take(pa.array(places)).combine_chunks()
+        columns = [_rebased(self.table.column(name).chunk(0), first, count) for name in _BLOBS]
+        tags = self.table.column("tags").chunk(0).slice(first, count)
+        return pa.Table.from_arrays([*columns, tags], [*_BLOBS, "tags"])
+
     def digest(self) -> str:
         """Of all that is in them, in this order, however they lie in memory."""
         digest = xxhash.xxh3_128()
@@ -103,6 +114,16 @@ class Rows:
         return digest.hexdigest()
 
 
+def _rebased(column: pa.Array, first: int, count: int) -> pa.Array:
+    """Some of a column without nulls that may be larger than an array of `binary` can be, as one of those."""
+    _, ends, data = column.buffers()
+    bounds = np.frombuffer(ends, np.int64, count + 1, 8 * (column.offset + first))
+    start, stop = int(bounds[0]), int(bounds[-1])
+    narrow = (bounds - start).astype(np.int32)
+    content = pa.py_buffer(b"") if data is None else data.slice(start, stop - start)
+    return pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(narrow), content])
+
+
 def _content(column: pa.Array, width: int) -> memoryview:
     """The bytes of all of it, one after the other. What is null has none."""
     _, ends, data = column.buffers()
@@ -118,8 +139,8 @@ def gathered(batches: Iterable[pa.RecordBatch], which: Mapping, *, is_sorted: bo
     if not parts:
         table = pa.table({"key": pa.array([], _BYTES), "value": pa.array([], _BYTES), "tags": pa.array([], _TAGS)})
         return Rows(table, np.empty(0, np.int64))
-    table = pa.concat_tables(parts)
-    hashes = np.concatenate([key_hashes(chunk.to_pylist()) for chunk in table.column("key").chunks])
+    hashes = np.concatenate([key_hashes(part.column("key").to_pylist()) for part in parts])
+    table = pa.concat_tables(parts).combine_chunks()
     if is_sorted and len(table):
         order = _order(table, hashes, [f"order {column}" for column in which.order])
         table, hashes = table.take(pa.array(order)), hashes[order]
@@ -156,12 +177,41 @@ def _lists(column: pa.Array) -> pa.Array:
 
 
 def _order(table: pa.Table, hashes: NDArray[np.int64], first: Sequence[str]) -> NDArray[np.int64]:
-    """By the columns that were asked for, then by the keys' hashes, which is quick, then by all that there is."""
+    """By the columns that were asked for, then by the keys' hashes, which is quick, then by all that there is.
+
+    The lowest bits of a hash count most: they say which bucket it is, however many there are, so the rows of each lie
+    together."""
+    turned = _turned(hashes)
+    if first:
+        return _by_content(table, turned, first)
+    order = np.argsort(turned)
+    ranked = turned[order]
+    is_same = ranked[1:] == ranked[:-1]
+    if is_same.any():
+        among = np.flatnonzero(np.append(is_same, False) | np.insert(is_same, 0, False))
+        tied = order[among]
+        order[among] = tied[_by_content(table.take(pa.array(tied)), turned[tied], ())]
+    return order
+
+
+def _by_content(table: pa.Table, turned: NDArray[np.uint64], first: Sequence[str]) -> NDArray[np.int64]:
     tags = pc.binary_join(table.column("tags").combine_chunks(), "\0")
-    keyed = table.append_column("hash", pa.array(hashes)).append_column("joined", tags)
+    keyed = table.append_column("hash", pa.array(turned)).append_column("joined", tags)
     names = (*first, "hash", "key", "value", "joined")
     found: NDArray[np.int64] = pc.sort_indices(keyed, [(name, "ascending") for name in names]).to_numpy()
     return found.astype(np.int64)
+
+
+def _turned(hashes: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """With their bits the other way round."""
+    octets = np.ascontiguousarray(hashes, "<i8").view(np.uint8)
+    found: NDArray[np.uint64] = _TURNED[octets].view(">u8").astype(np.uint64)
+    return found
+
+
+def are_together(places: NDArray[np.int64]) -> bool:
+    """Whether places that rise have none between them that is not theirs."""
+    return int(places[-1] - places[0]) + 1 == len(places)
 
 
 def by_bucket(homes: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:

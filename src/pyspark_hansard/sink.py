@@ -1,10 +1,11 @@
 """Writing: the rows of each task become changes, once under a sinkId, at least once without."""
 
 import asyncio
+import secrets
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +14,12 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from hansard.client import AsyncClient
+from hansard.client import AsyncClient, InvalidSubmission, Refused
 
 from .carrier import carry
 from .entrance import Entrance, entered
 from .options import BadOption, Given, Reach
-from .register import BATCHES_MAX, ROWS_MAX, Register, base, check_sink
+from .register import BATCHES_MAX, ROWS_MAX, Postponed, Register, base, check_sink
 from .rows import Rows, gathered, mapping
 
 BATCH_PROPERTY = "streaming.sql.batchId"
@@ -28,10 +29,35 @@ QUERY_PROPERTY = "sql.streaming.queryId"
 @dataclass(frozen=True)
 class Written(WriterCommitMessage):
     rows: int
+    postponed: str = ""
+    """Why nothing of it is stored. The task has ended all the same: what it waited for may wait for its place."""
 
 
 class TooManyRows(ValueError):
     pass
+
+
+class NotAllowed(Exception):
+    def __init__(self, sink: str, refusal: Exception) -> None:
+        super().__init__(sink, refusal)
+
+    def __str__(self) -> str:
+        sink, refusal = self.args
+        return (
+            f"the sink {sink!r} cannot note what it stores, so nothing is stored: {refusal}. It takes a token that may "
+            "submit and read, and is not limited to tags; with one that is, a batch write without a sinkId stores each "
+            "row at least once"
+        )
+
+
+class Task(NamedTuple):
+    """Which part of what it is that somebody stores."""
+
+    sink: str
+    """Empty: it is stored at least once."""
+    batch: int = 0
+    partition: int = 0
+    run: str = ""
 
 
 class Sink:
@@ -45,12 +71,24 @@ class Sink:
         self.sink_id = given.text("sinkId")
         if given.has("sinkId"):
             check_sink(self.sink_id)
+        self.run = secrets.token_hex(8)
+        """It is made by the driver, for all tasks of the job or the query."""
 
     def stored(self, iterator: Iterator[pa.RecordBatch], sink_id: str, batch: int) -> Written:
         rows = gathered(iterator, self.which, is_sorted=bool(sink_id))
+        task = Task(sink_id, batch, _context().partitionId(), self.run)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(store(self.reach, rows, sink_id, batch, _context().partitionId()))
+            try:
+                runner.run(store(self.reach, rows, task))
+            except Postponed as error:
+                return Written(0, str(error))
         return Written(len(rows))
+
+    @staticmethod
+    def commit(messages: Iterable[WriterCommitMessage | None]) -> None:
+        for message in messages:
+            if isinstance(message, Written) and message.postponed:
+                raise RuntimeError(message.postponed)
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -70,6 +108,9 @@ class BatchWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return self.sink.stored(iterator, self.sink.sink_id, self.batch)
 
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        self.sink.commit(messages)
+
 
 class StreamWriter(DataSourceStreamArrowWriter):
     """The id of the query, which stays the same as long as its checkpoint, is its sink's if it has no other."""
@@ -84,6 +125,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
             raise RuntimeError("Spark does not say which batch of which query this is: give the option sinkId")
         return self.sink.stored(iterator, self.sink.sink_id or str(query), int(batch))
 
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 (Spark's)
+        self.sink.commit(messages)
+
 
 def _context() -> TaskContext:
     context = TaskContext.get()
@@ -91,20 +135,24 @@ def _context() -> TaskContext:
     return context
 
 
-async def store(reach: Reach, rows: Rows, sink_id: str, batch: int, partition: int) -> None:
-    if not sink_id:
+async def store(reach: Reach, rows: Rows, task: Task) -> None:
+    if not task.sink:
         if len(rows):
             async with await _client(reach) as client, entered(reach) as entrance:
                 await carry(client, rows, _homes(entrance, rows), 0)
         return
-    if len(rows) > ROWS_MAX or batch >= BATCHES_MAX:
+    if len(rows) > ROWS_MAX or task.batch >= BATCHES_MAX:
         raise TooManyRows(
-            f"{len(rows)} rows as batch {batch}: a sink takes {ROWS_MAX} in each of {BATCHES_MAX} batches"
+            f"{len(rows)} rows as batch {task.batch}: a sink takes {ROWS_MAX} in each of {BATCHES_MAX} batches"
         )
     async with await _client(reach) as client, entered(reach) as entrance:
-        record = await Register(entrance, sink_id, partition).settle(client, batch, len(rows), rows.digest())
+        register = Register(entrance, client, task.sink, task.partition, task.run)
+        try:
+            record = await register.settle(task.batch, len(rows), rows.digest())
+        except (Refused, InvalidSubmission) as error:
+            raise NotAllowed(task.sink, error) from error
         await client.adopt(record.connection)
-        await carry(client, rows, _homes(entrance, rows), base(batch))
+        await carry(client, rows, _homes(entrance, rows), base(task.batch))
 
 
 async def _client(reach: Reach) -> AsyncClient:

@@ -53,7 +53,8 @@ ROOMS: Final[Mapping[str, Room]] = {
         *("server", "client", "participant", "phaser", "storage", "wire", "consensus", "distributor"),
     ),
     "pipeline": _room(
-        "the jobs read and write as any client does", "client", "batch", "bookmark", "checkpoint", "wire"
+        "the jobs read and write as any client does, and through the data source",
+        *("client", "batch", "bookmark", "checkpoint", "wire", "pyspark_hansard"),
     ),
     "console": _room("the page speaks to a server over HTTP only"),
     "pyspark_hansard": _room(

@@ -24,7 +24,7 @@ from pyspark_hansard.options import BATCH_READ, STREAM_READ, Given, Reach
 from pyspark_hansard.reader import BatchReader
 from pyspark_hansard.register import Register, base
 from pyspark_hansard.rows import Mapping, Rows, gathered
-from pyspark_hansard.sink import store
+from pyspark_hansard.sink import Task, store
 from pyspark_hansard.streaming import StreamReader
 
 SCHEMA = StructType(
@@ -82,17 +82,25 @@ def record_batches(rows: Sequence[Triple], size: int = 1_000) -> list[pa.RecordB
 
 
 def attempt(
-    cluster: Cluster, rows: Sequence[Triple], sink: str, batch: int = 0, partition: int = 0
+    cluster: Cluster,
+    rows: Sequence[Triple],
+    sink: str,
+    batch: int = 0,
+    partition: int = 0,
+    run: str = "first",
+    timeout_s: float = 20,
 ) -> Coroutine[Any, Any, None]:
     """One attempt of a task that writes these rows: a coroutine."""
-    return store(_reach(cluster), _gathered(rows), sink, batch, partition)
+    return store(_reach(cluster, timeout_s), _gathered(rows), Task(sink, batch, partition, run))
 
 
-async def half_an_attempt(cluster: Cluster, rows: Sequence[Triple], sink: str, batch: int = 0) -> None:
+async def half_an_attempt(
+    cluster: Cluster, rows: Sequence[Triple], sink: str, batch: int = 0, run: str = "first"
+) -> None:
     """One that dies when all rows of half of the buckets are stored."""
     found, reach = _gathered(rows), _reach(cluster)
     async with await AsyncClient.connect(reach.endpoints) as client, entered(reach) as entrance:
-        record = await Register(entrance, sink, 0).settle(client, batch, len(found), found.digest())
+        record = await Register(entrance, client, sink, 0, run).settle(batch, len(found), found.digest())
         await client.adopt(record.connection)
         homes = entrance.atlas.homes(found.hashes)
         for each in batches(found, homes, client.connection, base(batch)):
@@ -104,5 +112,5 @@ def _gathered(rows: Sequence[Triple]) -> Rows:
     return gathered(record_batches(rows), Mapping("key", "value", "tags"), is_sorted=True)
 
 
-def _reach(cluster: Cluster) -> Reach:
-    return Reach(tuple(cluster.addresses), timeout_s=20)
+def _reach(cluster: Cluster, timeout_s: float = 20) -> Reach:
+    return Reach(tuple(cluster.addresses), timeout_s=timeout_s)

@@ -9,11 +9,14 @@ import sys
 import tempfile
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
 from time import perf_counter
 
+import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from hansard.client import Client
@@ -24,6 +27,8 @@ from tests.spark.test_streaming import start
 from tests.spark.workers import kill_a_worker
 
 LOT = 10_000
+SPECULATION_S = 60.0
+"""Until Spark must have begun a second attempt of a task that waits for it."""
 
 
 def say(text: str) -> None:
@@ -107,22 +112,37 @@ def workers() -> None:
     }.items():
         session = session.config(name, value)
     spark: SparkSession = session.getOrCreate()
-    with running(buckets=4) as cluster:
-        frame = spark.range(200_000).selectExpr(
+    with running(buckets=4) as cluster, tempfile.TemporaryDirectory() as home:
+        made = spark.range(200_000).selectExpr(
             "concat('k', id) as key", "repeat('x', 200) as value", "array('x') as tags"
         )
-        (
-            frame.repartition(12)
-            .write.format("hansard")
-            .options(**options(cluster, sinkId="workers"))
-            .mode("append")
-            .save()
-        )
+        frame = made.repartition(12).mapInArrow(in_two_attempts(Path(home)), made.schema)
+        frame.write.format("hansard").options(**options(cluster, sinkId="workers")).mode("append").save()
+        attempts = sorted(path.name for path in Path(home).iterdir())
+        say(f"attempts of task 3: {', '.join(attempts)}")
+        assert attempts[:2] == ["attempt-0", "attempt-1"], "no task was tried a second time beside the first"
         found = spark.read.format("hansard").options(**options(cluster, tags="x", maxRowsPerPartition=20_000)).load()
         row = found.selectExpr("count(*) as rows", "count(distinct key) as keys").collect()[0]
         say(f"two worker processes: {row.rows:,} rows, {row['keys']:,} keys")
         assert tuple(row) == (200_000, 200_000), row
     spark.stop()
+
+
+def in_two_attempts(home: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Task 3 hands its rows on when a second attempt of it has begun: so both of them store at the same time."""
+
+    def handed_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        rows = list(batches)
+        if context.partitionId() == 3:
+            (home / f"attempt-{context.attemptNumber()}").touch()
+            deadline, never = perf_counter() + SPECULATION_S, Event()
+            while not (home / "attempt-1").exists() and perf_counter() < deadline:
+                never.wait(0.05)
+        yield from rows
+
+    return handed_on
 
 
 def main() -> int:

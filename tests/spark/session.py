@@ -13,6 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
+ATTEMPTS = 4
+"""So often is a task tried."""
 
 
 def prepare(*, short: bool = True) -> None:
@@ -30,8 +32,8 @@ def prepare(*, short: bool = True) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
 
 
-def builder(master: str = "local[2,8]") -> SparkSession.Builder:
-    """Two tasks at a time, each tried up to eight times."""
+def builder(master: str = f"local[2,{ATTEMPTS}]") -> SparkSession.Builder:
+    """Two tasks at a time. What it compiles is not run often enough to be worth compiling well."""
     prepare()
     return (
         SparkSession.builder.master(master)
@@ -41,6 +43,7 @@ def builder(master: str = "local[2,8]") -> SparkSession.Builder:
         .config("spark.default.parallelism", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.memory", "1g")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.log.level", "ERROR")
     )
 

@@ -13,9 +13,10 @@ from hansard.batch import build
 from hansard.client import AsyncClient
 from hansard.testing import Cluster
 from hansard.testing import cluster as running
+from pyspark_hansard.agreement import Record, missing
 from pyspark_hansard.entrance import entered
 from pyspark_hansard.options import Reach
-from pyspark_hansard.register import Differs, Outdated, Record, Register
+from pyspark_hansard.register import Differs, Outdated, Postponed, Register
 from tests.spark.local import Triple, attempt, everything, half_an_attempt
 
 
@@ -65,11 +66,11 @@ def test_of_several_records_of_a_batch_the_first_in_the_log_counts(cluster: Clus
     async def settled() -> tuple[Record, Record]:
         reach = Reach(tuple(cluster.addresses))
         async with await AsyncClient.connect(reach.endpoints) as client, entered(reach) as entrance:
-            register = Register(entrance, "first", 0)
-            first = await register.settle(client, 3, 10, "digest")
+            register = Register(entrance, client, "first", 0, "run")
+            first = await register.settle(3, 10, "digest")
             rival = msgspec.json.encode(structs.replace(first, connection=first.connection + 1_000))
-            await client.submit_batch(build([name], [rival], [[name]], connection=client.connection, first_series=1))
-            return first, await register.settle(client, 3, 10, "digest")
+            await client.submit_batch(build([name], [rival], [[name]], connection=client.connection, first_series=9))
+            return first, await Register(entrance, client, "first", 0, "run").settle(3, 10, "digest")
 
     first, again = asyncio.run(settled())
     assert again == first and len(everything(cluster, tags=name)) == 2
@@ -119,6 +120,62 @@ def test_partitions_and_sinks_do_not_know_each_other(cluster: Cluster) -> None:
     for sink, partition in (("apart", 0), ("apart", 1), ("apart-2", 0)):
         asyncio.run(attempt(cluster, rows, sink, partition=partition))
     assert stored(cluster, "apart") == Counter({row: 3 * count for row, count in Counter(rows).items()})
+
+
+def test_a_batch_that_is_run_again_with_other_partitions_stores_nothing_twice(cluster: Cluster) -> None:
+    """Of the first run one of two partitions was stored. The rows of that are in several partitions of the second."""
+    rows = rows_of("cut", 1_200)
+    asyncio.run(attempt(cluster, rows[:600], "cut", partition=0, run="first"))
+    for number, parts in enumerate(
+        [
+            [rows[:400], rows[400:800], rows[800:]],  # another number of them
+            [rows[:590], rows[590:]],  # as many, cut elsewhere
+            [rows[600:], rows[:600]],  # the same ones the other way round
+            [rows],
+        ]
+    ):
+        run = f"other-{number}"
+        for partition, part in reversed(list(enumerate(parts))):
+            with pytest.raises((Differs, Postponed), match="batch 0 of the sink 'cut' was begun before"):
+                asyncio.run(attempt(cluster, part, "cut", partition=partition, run=run, timeout_s=0.5))
+        assert stored(cluster, "cut") == Counter(rows[:600]), run
+
+    async def as_before() -> None:
+        parts = ((1, rows[600:]), (0, rows[:600]))
+        await asyncio.gather(*[attempt(cluster, part, "cut", 0, number, "last") for number, part in parts])
+
+    asyncio.run(as_before())
+    assert stored(cluster, "cut") == Counter(rows)
+
+
+def test_a_run_without_room_for_all_its_tasks_gets_there_when_it_is_run_again(cluster: Cluster) -> None:
+    """A task that waits has a place that another one needs; so it gives up, and what it was given is noted."""
+    rows = rows_of("room", 600)
+    asyncio.run(attempt(cluster, rows[300:], "room", partition=1, run="first"))
+    with pytest.raises(Postponed, match="partition 0 waited in vain for partition 1, which must have the same rows"):
+        asyncio.run(attempt(cluster, rows[:300], "room", partition=0, run="second", timeout_s=0.5))
+    asyncio.run(attempt(cluster, rows[300:], "room", partition=1, run="second"))
+    assert stored(cluster, "room") == Counter(rows[300:])
+    asyncio.run(attempt(cluster, rows[:300], "room", partition=0, run="third", timeout_s=0.5))
+    assert stored(cluster, "room") == Counter(rows)
+
+
+def test_a_partition_is_stored_when_some_run_has_it_and_all_that_is_bound() -> None:
+    def record(run: str, partition: int, digest: str, *, binds: bool = True, rows: int = 10) -> Record:
+        return Record(0, rows, digest, 1, 0.0, partition, run, binds)
+
+    first = [record("a", 0, "x"), record("a", 1, "y")]
+    mine = record("b", 2, "z")
+    assert missing([], mine) == [] and missing(first, record("a", 2, "z")) == []
+    assert missing(first, mine) == [0, 1]
+    assert missing([*first, record("b", 0, "x")], mine) == [1]
+    assert missing([*first, record("b", 0, "x"), record("b", 1, "other")], mine) == [1], "it is not the same"
+    assert missing([*first, record("b", 0, "x"), record("b", 1, "y")], mine) == []
+    assert missing([*first, *[record("c", n, "xy"[n]) for n in range(2)]], mine) == [0, 1], "that run has not ours"
+    noted = record("c", 2, "z", binds=False)
+    assert missing([*first, *[record("c", n, "xy"[n]) for n in range(2)], noted], mine) == []
+    assert missing([record("a", 0, "x"), noted], mine) == [0], "what only was seen binds nobody"
+    assert missing([record("a", 7, "", rows=0)], mine) == [] and missing(first, record("b", 2, "", rows=0)) == []
 
 
 def test_what_the_sink_keeps_in_the_log_is_shown_only_to_who_asks(cluster: Cluster) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hansard.testing import Cluster
 from tests.spark.local import everything, options
+from tests.spark.session import ATTEMPTS
 from tests.spark.workers import kill_a_worker
 
 ROWS = 40_000
@@ -55,7 +56,7 @@ def test_a_job_whose_tasks_die_stores_each_row_once(spark: SparkSession, cluster
 
     def storm() -> None:
         random = Random(7)
-        while not is_over.wait(0.3) and sum(kills) < 8:
+        while not is_over.wait(0.3) and sum(kills) < ATTEMPTS - 1:
             kills.append(kill_a_worker(random))
 
     thread = Thread(target=storm)
@@ -73,6 +74,8 @@ def test_a_job_whose_tasks_die_stores_each_row_once(spark: SparkSession, cluster
     with pytest.raises(PySparkException, match="batch 0 of the sink 'killed' was begun before with"):
         write(frame.where("key != 'k5'"), cluster, sinkId="killed")
     assert keys(cluster, "killed") == wanted
+    runs = {row["value"] for row in everything(cluster, tags="hansard:run:killed")}
+    assert len(runs) == 3, "all tasks and attempts of a job say that they are of the same run, and no other job does"
 
 
 def test_columns_and_options_of_a_write(spark: SparkSession, cluster: Cluster) -> None:

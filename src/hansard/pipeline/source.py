@@ -1,8 +1,6 @@
 """The cluster that a job reads from or writes to: one description for the driver's client and for Spark's tasks."""
 
-import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hansard.bookmark import Bookmark
 from hansard.client import Client
 from hansard.client.operator import Operator
+from pyspark_hansard.options import Reach
 
 from .columns import NAMES
 
@@ -17,15 +16,7 @@ FORMAT = "hansard"
 TIMEOUT_S = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    endpoints: tuple[str, ...]
-    token: str = ""
-    tls_ca: str = ""
-    """The authority's certificate, as a file that driver and executors have; without it there is no TLS."""
-    tls_cert: str = ""
-    tls_key: str = ""
-
+class Source(Reach):
     @classmethod
     def of(
         cls,
@@ -39,30 +30,11 @@ class Source:
         parts = endpoints.split(",") if isinstance(endpoints, str) else endpoints
         return cls(tuple(part.strip() for part in parts), token, tls_ca, tls_cert, tls_key)
 
-    def tls(self) -> ssl.SSLContext | None:
-        if not self.tls_ca:
-            return None
-        context = ssl.create_default_context(cafile=self.tls_ca)
-        if self.tls_cert:
-            context.load_cert_chain(self.tls_cert, self.tls_key or None)
-        return context
-
     def client(self, timeout_s: float = TIMEOUT_S) -> Client:
         return Client.connect(self.endpoints, timeout_s=timeout_s, token=self.token, tls=self.tls())
 
     def operator(self, timeout_s: float = TIMEOUT_S) -> Operator:
         return Operator(self.endpoints, timeout_s=timeout_s, token=self.token, tls=self.tls())
-
-    def options(self) -> dict[str, str]:
-        """For `spark.read.format("hansard")` and the like."""
-        said = {
-            "endpoints": ",".join(self.endpoints),
-            "token": self.token,
-            "tlsCa": self.tls_ca,
-            "tlsCert": self.tls_cert,
-            "tlsKey": self.tls_key,
-        }
-        return {name: text for name, text in said.items() if text}
 
     def changes(
         self,
