@@ -55,6 +55,7 @@ class StandIn:
         self.consensus: StandInConsensus | None = StandInConsensus(Peer(name, LIFE))
         self.process = 1
         self.leaving = False
+        self.down_for_good = False
         self.troubled_until_us = 0
         self.seen = Seen()
         self._tickets = count(1)

@@ -63,6 +63,11 @@ def test_who_wants_to_leave_is_a_loss(world: StandInWorld) -> None:
     assert not is_whole(world.cast) and not spares(world.cast, ["c"])
 
 
+def test_who_stays_down_for_good_is_a_loss(world: StandInWorld) -> None:
+    world.b.down_for_good = True
+    assert not is_whole(world.cast) and spares(world.cast, ["b"]) and not spares(world.cast, ["c"])
+
+
 def test_a_council_that_is_only_on_a_disk_may_still_count(world: StandInWorld) -> None:
     world.c.store(council(A, C))
     assert (A, C) in councils(world.cast)
