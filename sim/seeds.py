@@ -108,9 +108,11 @@ class Tally:
 
 
 def _begin() -> None:
-    """In a new process: it ends when it is told to, whatever its parent does about signals."""
+    """In a new process: it ends when it is told to, whatever its parent does about signals. What the parent had is not
+    looked through for garbage after each world."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.disable()
+    gc.freeze()
 
 
 def _run(world: str, seed: int) -> Result:

@@ -26,6 +26,7 @@ from tests.spark.session import builder
 from tests.spark.test_streaming import start
 from tests.spark.workers import kill_a_worker
 
+PARTS = ("read", "storm", "workers")
 LOT = 10_000
 SPECULATION_S = 60.0
 """Until Spark must have begun a second attempt of a task that waits for it."""
@@ -147,11 +148,13 @@ def in_two_attempts(home: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator
 
 def main() -> int:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=["read", "storm", "workers"], help="all of them if none is named")
+    parser.add_argument("which", nargs="*", help="read, storm or workers; all of them if none is named")
     parser.add_argument("--lives", type=int, default=30)
     parser.add_argument("--rows", type=int, default=2_000_000)
     asked = parser.parse_args()
-    for name in asked.which or ["read", "storm", "workers"]:
+    if unknown := {*asked.which} - {*PARTS}:
+        parser.error(f"there is no {', '.join(sorted(unknown))}: it is one of {', '.join(PARTS)}")
+    for name in asked.which or PARTS:
         if name == "read":
             read(asked.rows)
         elif name == "storm":
