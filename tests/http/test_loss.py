@@ -4,7 +4,6 @@ import os
 import random
 import signal
 import threading
-from collections import Counter
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -92,12 +91,7 @@ def _check(town: Town, devices: list[Device]) -> None:
     for device in devices:
         device.join(30)
         assert not device.is_alive() and not device.strange, device.strange
-    seen: Counter[str] = Counter()
-    with town.caller() as caller:
-        path = f"/changes?tag={TAG}&limit=1000"
-        while (page := caller.get(path).json)["changes"]:
-            seen.update([change["key"] for change in page["changes"]])
-            path = page["links"]["next"]
+    seen = town.keys(TAG)
     assert not [key for key, count in seen.items() if count > 1]
     assert {key for device in devices for key in device.stored} <= set(seen)
 

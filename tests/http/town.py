@@ -1,6 +1,7 @@
 """A cluster of real processes that speaks HTTP, for tests that run outside of any loop."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from ssl import SSLContext
@@ -42,6 +43,16 @@ class Town:
     def caller(self, name: str = "a", token: str = "", certificate: str = "") -> Caller:
         headers = {"Authorization": f"Bearer {self.tokens[token]}"} if token else {}
         return Patient(self.address(name), self.secure(certificate), **headers)
+
+    def keys(self, tag: str) -> Counter[str]:
+        """How often each key is in the log under a tag, read to its end page by page."""
+        seen: Counter[str] = Counter()
+        with self.caller() as caller:
+            path = f"/changes?tag={tag}&limit=1000"
+            while (page := caller.get(path).json)["changes"]:
+                seen.update([change["key"] for change in page["changes"]])
+                path = page["links"]["next"]
+        return seen
 
     def guard(self) -> None:
         """From here on tokens are needed: `admin` is for everything, the others are two tenants' and a reader's."""
