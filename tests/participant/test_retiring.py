@@ -62,6 +62,28 @@ def test_when_all_are_told_to_stop_nobody_leaves() -> None:
     assert all(len(bucket.full) == 3 for bucket in cluster.table.buckets)
 
 
+@pytest.mark.parametrize("late_ms", [0, 1, 2, 3, 5, 8, 13, 21, 34, 55])
+@pytest.mark.parametrize("last", "abc")
+def test_nobody_departs_though_the_heir_of_all_is_told_to_stop_and_gone_first(last: str, late_ms: int) -> None:
+    cluster = formed(3, 4)
+    others = [name for name in "abc" if name != last]
+    for name in others:
+        cluster.happen(name, Retire())
+    cluster.run(late_ms / 1000)
+    cluster.happen(last, Retire())
+    running = set("abc")
+
+    def stopped() -> bool:
+        for name in sorted(running):
+            if retired(cluster, name) is not None:
+                running.remove(name)
+                cluster.crash(name)
+        return len(running) < 2  # one alone can no more say that another has departed
+
+    cluster.until(stopped)
+    assert len(cluster.table.slots.present) == 3
+
+
 def test_who_has_the_only_copy_or_one_of_too_few_stays_a_member() -> None:
     cluster = formed(3, 4)
     cluster.crash("c")

@@ -41,10 +41,14 @@ class Retiring:
         return [Retired(self._may_leave(member))] if self._done else []
 
     def _awaited(self, bucket: Bucket, member: Member) -> bool:
-        """Another one is to lead it, and does not yet; or we lead it, and another one could."""
+        """Another one is to lead it, and does not yet; or we lead it, and another one could. Of one that is about to
+        stop itself nothing is awaited: it may be gone already, and until its lease has ended we would wait, and then
+        see it depart."""
         table = self._here.distributor
         if bucket.leader != member:
-            return bucket.leader is not None and bucket.state is not State.EXPANDING and bucket.opened < bucket.epoch
+            if bucket.leader is None or bucket.leader in table.retiring:
+                return False
+            return bucket.state is not State.EXPANDING and bucket.opened < bucket.epoch
         return any(heir in table.slots.present and heir not in table.retiring for heir in bucket.kept)
 
     def _may_leave(self, member: Member) -> bool:
