@@ -27,7 +27,7 @@ from hansard.testing import cluster
 
 ROWS: Final = 3_000_000
 VALUE_BYTES: Final = 256
-TURNS: Final = 2
+TURNS: Final = 4
 """The first of each warms the JVM."""
 TARGET: Final = 0.5
 HERE: Final = Path(__file__).parents[1]

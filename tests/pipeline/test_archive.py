@@ -130,9 +130,11 @@ def test_archive_and_tail_are_one_whatever_is_asked_of_them(
 ) -> None:
     submit(client, "one")
     one = client.bookmark()
+    job = archiver(spark, town, tmp_path, rows_per_run=200)
+    job.catch_up()
     when = datetime.now(UTC)
     submit(client, "two")
-    archiver(spark, town, tmp_path, rows_per_run=200).catch_up()
+    job.catch_up()
     assert manifest.load(Folder(spark, str(tmp_path))).number > 1
     submit(client, "three")
     three = client.bookmark()

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
 from .columns import BUCKET, CHANGES, NAMES, OFFSET, TIMESTAMP, fingerprint
@@ -21,12 +21,16 @@ ROWS_PER_FILE: Final = 1_000_000
 ROWS_WORTH_A_TASK: Final = 100_000
 WRITERS_MAX: Final = 64
 """Days that a task writes at once without sorting its rows by them first."""
+WRITTEN: Final = {
+    "parquet.enable.dictionary#value": "false",  # values are seldom the same
+    "parquet.column.statistics.enabled#value": "false",  # nobody prunes by them, and every one would be compared
+}
 _PATH: Final = re.compile(rf"{DATA}/run=.*/{DAY}=([^/]*)/[^/]*$")
 
 
 def dated(changes: DataFrame) -> DataFrame:
-    """With the day of each change, in UTC."""
-    return changes.withColumn(DAY, fn.to_date(TIMESTAMP).cast("string"))
+    """With the day of each change, in UTC. As a date: a text for each row would cost a quarter of the writing."""
+    return changes.withColumn(DAY, fn.to_date(TIMESTAMP))
 
 
 def checksum_columns(print_: Column | None = None) -> list[Column]:
@@ -39,22 +43,22 @@ def checksum_columns(print_: Column | None = None) -> list[Column]:
     ]
 
 
-def described(files: DataFrame) -> DataFrame:
-    """Of rows that were read from files: a row for each file and bucket in it."""
-    found = files.groupBy(fn.col("_metadata.file_path").alias("path"), BUCKET).agg(
+def described(files: DataFrame, by: str) -> DataFrame:
+    """Of rows that were read from files: a row for each file, by its `file_name` or `file_path`, and bucket in it."""
+    return files.groupBy(fn.col(f"_metadata.{by}").alias("file"), BUCKET).agg(
         fn.min(OFFSET).alias("first"),
         (fn.max(OFFSET) + 1).alias("end"),
         fn.unix_micros(fn.min(TIMESTAMP)).alias("first_us"),
         fn.unix_micros(fn.max(TIMESTAMP)).alias("last_us"),
         *checksum_columns(),
     )
-    return found.withColumn("path", fn.regexp_extract("path", rf"({DATA}/run=[^?]*)$", 1))
 
 
 def write(changes: DataFrame, folder: Folder, run: str, tasks: int) -> None:
     """Into a folder of its own. Rows of neighbouring tasks of the read are put together; none changes its place."""
     changes.sparkSession.conf.set("spark.sql.maxConcurrentOutputFileWriters", str(WRITERS_MAX))
-    dated(changes).coalesce(max(1, tasks)).write.partitionBy(DAY).mode("error").parquet(folder.path(run))
+    writer = dated(changes).coalesce(max(1, tasks)).write.partitionBy(DAY).options(**WRITTEN)
+    writer.mode("error").parquet(folder.path(run))
 
 
 def files_of(spark: SparkSession, folder: Folder, run: str) -> list[File]:
@@ -67,10 +71,15 @@ def files_of(spark: SparkSession, folder: Folder, run: str) -> list[File]:
 
 
 def files_at(spark: SparkSession, folder: Folder, sizes: dict[str, int]) -> list[File]:
-    rows = described(frame(spark, folder, sizes)).collect()
+    names = {path.rpartition("/")[2] for path in sizes}
+    by = "file_name" if len(names) == len(sizes) else "file_path"  # what is short is grouped by in half the time
+    rows: dict[str, list[Row]] = {}
+    for row in described(frame(spark, folder, sizes), by).collect():
+        rows.setdefault(row["file"].rpartition(f"/{DATA}/")[2], []).append(row)
     found: list[File] = []
     for path, byte_count in sorted(sizes.items()):
-        mine = [row for row in rows if row["path"] == path]
+        file = path.rpartition("/")[2] if by == "file_name" else path.removeprefix(f"{DATA}/")
+        mine = rows.get(file, [])
         match = _PATH.search(path)
         assert match is not None, path
         checksum = sum((Checksum(row["rows"], row["xored"], row["added"]) for row in mine), Checksum())
@@ -102,8 +111,10 @@ def merged(changes: DataFrame, tasks: int) -> DataFrame:
 
 
 def tasks_for(rows: int, rows_per_file: int = ROWS_PER_FILE, cores: int = 1) -> int:
-    """So that no file is too large, and where there is enough to do everybody has some of it."""
-    return max(1, -(-rows // rows_per_file), min(cores, rows // ROWS_WORTH_A_TASK))
+    """So that no file is too large, and where there is enough to do everybody has as much of it."""
+    tasks = max(1, -(-rows // rows_per_file), min(cores, rows // ROWS_WORTH_A_TASK))
+    even = -(-tasks // cores) * cores  # three tasks of two would take as long as four
+    return even if rows // even >= ROWS_WORTH_A_TASK else tasks
 
 
 def total(checksums: Sequence[Checksum]) -> Checksum:
