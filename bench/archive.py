@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
 from bench.table import NO_TARGET, Row, show
-from hansard.pipeline import manifest, parquet
+from hansard.pipeline import manifest
 from hansard.pipeline.archive import Archiver
 from hansard.pipeline.folder import Folder
 from hansard.pipeline.session import session
@@ -48,10 +48,10 @@ def measure(rows: int = ROWS) -> list[Row]:
             root, copy = f"{temporary}/archive{turn}", f"{temporary}/copy"
             archived_s.append(_archived(spark, source, root))
             folder = Folder(spark, root)
-            files = manifest.load(folder).files
-            assert parquet.frame(spark, folder, files).count() >= rows
+            files = [folder.path(path) for path in manifest.load(folder).files]
+            assert spark.read.parquet(*files).count() >= rows
             began = perf_counter()
-            parquet.frame(spark, folder, files).write.parquet(copy)
+            spark.read.parquet(*files).write.parquet(copy)
             copied_s.append(perf_counter() - began)
             shutil.rmtree(copy)
             shutil.rmtree(root)

@@ -6,12 +6,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hansard.pipeline.session import session
-from tests.spark.session import prepare
+from tests.spark.session import ATTEMPTS, prepare
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     prepare()
-    running = session("local[2]", name="tests", memory_mb=1024, settings={"spark.sql.shuffle.partitions": "4"})
+    running = session(
+        f"local[2,{ATTEMPTS}]", name="tests", memory_mb=1024, settings={"spark.sql.shuffle.partitions": "4"}
+    )
     yield running
     running.stop()

@@ -32,7 +32,7 @@ class Elsewhere(Folder):
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         super().__init__(spark, root)
-        self._local = None
+        self.local = None
 
 
 def test_other_file_systems_create_through_sparks_own_keeper(spark: SparkSession, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def rewrite(path: Path, change: object) -> None:
     assert callable(change)
     changed = change(rows)
     path.unlink()
-    path.with_name(f".{path.name}.crc").unlink()
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's, where Spark has written it
     pq.write_table(pa.Table.from_pylist(changed, table.schema), path)
 
 

@@ -8,6 +8,8 @@ The archive:
     archive.py    the job: what is new goes to Parquet, exactly once
     manifest.py   what an archive has: a series of manifests, each created by one writer
     parquet.py    files of changes: writing, describing, reading
+    scribe.py     files that tasks write by themselves, straight from the log's batches
+    prints.py     the fingerprint of a change, in Python as in Spark
     compaction.py small files become large ones; orphans are removed
     reading.py    `read`: archive and live tail as one DataFrame
     restore.py    the job: an archive becomes a log again, in an empty cluster

@@ -5,7 +5,9 @@ One round, and what is left if it ends there:
     1  the hold is where the archive ends: nothing after that is dropped by retention
     2  the end of the log is asked for; both bounds are offsets from now on
     3  the rows between are written to a folder of this run      files that no manifest names: orphans
-    4  the files are synced, read back and described             the same
+    4  the files are synced, read back and described, and have   the same
+       what came, by its fingerprint; of tasks that were tried
+       twice the attempt that Spark counts is taken
     5  the manifest is created                                   the archive goes on; the hold is behind, which is safe
     6  the hold moves to the new end                             as after a whole round
 
@@ -27,7 +29,7 @@ from hansard.bookmark import Bookmark, WrongLog
 from hansard.client import Client
 from hansard.client.errors import ClientError
 
-from . import manifest, parquet
+from . import manifest, parquet, scribe
 from .columns import fingerprint
 from .folder import Folder
 from .manifest import ArchiveError, Catalog, Checksum
@@ -63,6 +65,8 @@ class Archiver:
     hold_s: float = HOLD_S
     rows_per_run: int = ROWS_PER_RUN
     rows_per_file: int = parquet.ROWS_PER_FILE
+    by_spark: bool = False
+    """Files are written by Spark's own writer, as they are wherever the root is no path of this machine's."""
     reached: Callable[[str], None] = lambda _: None
     """Told of each step when it is done: for progress, and for tests that end it there."""
 
@@ -125,11 +129,16 @@ class Archiver:
         if not expected and before.number:
             return Went(before, 0, 0, is_behind=False)
         run = manifest.run_name(before.number + 1, secrets.token_hex(6))
-        changes = self.source.changes(self.spark, start, until)
-        cores = self.spark.sparkContext.defaultParallelism
-        came = _written(changes, folder, run, parquet.tasks_for(expected, self.rows_per_file, cores))
-        self.reached("written")
-        files = parquet.files_of(self.spark, folder, run)
+        tasks = parquet.tasks_for(expected, self.rows_per_file, self.spark.sparkContext.defaultParallelism)
+        if folder.local is None or self.by_spark:
+            came = _written(self.source.changes(self.spark, start, until), folder, run, tasks)
+            self.reached("written")
+            files = parquet.files_of(self.spark, folder, run)
+        else:
+            told = scribe.written(self.spark, self.source.reader(start, until), folder.local / run, tasks)
+            came = parquet.total([file.checksum for file in told])
+            self.reached("written")
+            files = parquet.files_at(self.spark, folder, scribe.counted(folder, run, told))
         found = parquet.total([file.checksum for file in files])
         if found != came:
             folder.remove(run)

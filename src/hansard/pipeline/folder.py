@@ -42,7 +42,8 @@ class Folder:
         self.root = str(self._fs.makeQualified(given).toString()).rstrip("/")
         """With its scheme, so that it means the same everywhere."""
         parts = urlsplit(self.root)
-        self._local = Path(unquote(parts.path)) if parts.scheme == "file" else None
+        self.local = Path(unquote(parts.path)) if parts.scheme == "file" else None
+        """As this machine's own programs take it, where it is a path of theirs."""
 
     def path(self, name: str) -> str:
         """As Spark takes it."""
@@ -53,8 +54,8 @@ class Folder:
 
     def create(self, name: str, content: bytes) -> bool:
         """Whether the file is ours; False if somebody else's is there, and stays."""
-        if self._local is not None:
-            return _link(self._local / name, content)
+        if self.local is not None:
+            return _link(self.local / name, content)
         path = self._path(name)
         self._fs.mkdirs(path.getParent())
         keeping = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
@@ -110,14 +111,14 @@ class Folder:
     def sync(self, names: Iterable[str]) -> None:
         """What Spark has written there outlives the power. Other file systems than a local disk see to that
         themselves."""
-        if self._local is None:
+        if self.local is None:
             return
-        paths = [self._local / name for name in names]
+        paths = [self.local / name for name in names]
         for path in paths:
-            _sync(path)
-        for folder in sorted({parent for path in paths for parent in path.parents if self._local in parent.parents}):
-            _sync(folder)
-        _sync(self._local)
+            sync_path(path)
+        for folder in sorted({parent for path in paths for parent in path.parents if self.local in parent.parents}):
+            sync_path(folder)
+        sync_path(self.local)
 
     def remove(self, name: str) -> None:
         """A file, or a folder and all that is in it. That it is not there is as good."""
@@ -146,14 +147,14 @@ def _link(path: Path, content: bytes) -> bool:
             path.hardlink_to(beside)
         except FileExistsError:
             return False
-        _sync(path.parent)
+        sync_path(path.parent)
         return True
     finally:
         with suppress(FileNotFoundError):
             beside.unlink()
 
 
-def _sync(path: Path) -> None:
+def sync_path(path: Path) -> None:
     """A file or a folder."""
     number = os.open(path, os.O_RDONLY)
     try:

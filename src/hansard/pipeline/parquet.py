@@ -5,7 +5,7 @@ the statistics that Parquet keeps for each group of rows say which of them may b
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
@@ -25,6 +25,8 @@ WRITTEN: Final = {
     "parquet.enable.dictionary#value": "false",  # values are seldom the same
     "parquet.column.statistics.enabled#value": "false",  # nobody prunes by them, and every one would be compared
 }
+READ: Final = {"parquet.page.verify-checksum.enabled": "true"}
+"""What is not as it was written is an error, and never other rows."""
 _PATH: Final = re.compile(rf"{DATA}/run=.*/{DAY}=([^/]*)/[^/]*$")
 
 
@@ -62,15 +64,15 @@ def write(changes: DataFrame, folder: Folder, run: str, tasks: int) -> None:
 
 
 def files_of(spark: SparkSession, folder: Folder, run: str) -> list[File]:
-    """What a run has written, read back: so what its manifest says is what whoever reads it later finds."""
-    there = {found.path: found.byte_count for found in folder.files(run)}
-    if not there:
+    """All that lies in the folder of a run."""
+    return files_at(spark, folder, {found.path: found.byte_count for found in folder.files(run)})
+
+
+def files_at(spark: SparkSession, folder: Folder, sizes: Mapping[str, int]) -> list[File]:
+    """What was written, read back: so what a manifest says is what whoever reads it later finds."""
+    if not sizes:
         return []
-    folder.sync(there)
-    return files_at(spark, folder, there)
-
-
-def files_at(spark: SparkSession, folder: Folder, sizes: dict[str, int]) -> list[File]:
+    folder.sync(sizes)
     names = {path.rpartition("/")[2] for path in sizes}
     by = "file_name" if len(names) == len(sizes) else "file_path"  # what is short is grouped by in half the time
     rows: dict[str, list[Row]] = {}
@@ -102,7 +104,8 @@ def files_at(spark: SparkSession, folder: Folder, sizes: dict[str, int]) -> list
 def frame(spark: SparkSession, folder: Folder, paths: Iterable[str]) -> DataFrame:
     """The rows of these files, by Spark's own reader; nothing but these is looked at."""
     whole = [folder.path(path) for path in paths]
-    return spark.read.schema(CHANGES).parquet(*whole) if whole else spark.createDataFrame([], CHANGES)
+    reading = spark.read.schema(CHANGES).options(**READ)
+    return reading.parquet(*whole) if whole else spark.createDataFrame([], CHANGES)
 
 
 def merged(changes: DataFrame, tasks: int) -> DataFrame:

@@ -8,9 +8,10 @@ from pyspark.sql import DataFrame, SparkSession
 from hansard.bookmark import Bookmark
 from hansard.client import Client
 from hansard.client.operator import Operator
-from pyspark_hansard.options import Reach
+from pyspark_hansard.options import BATCH_READ, Given, Reach
+from pyspark_hansard.reader import BatchReader
 
-from .columns import NAMES
+from .columns import CHANGES, NAMES
 
 FORMAT = "hansard"
 TIMEOUT_S = 30.0
@@ -48,9 +49,16 @@ class Source(Reach):
     ) -> DataFrame:
         """All changes between two bookmarks, what tools keep in the log for themselves too. Both bounds are said, so
         that whoever computes the DataFrame a second time gets the same."""
-        options = {**self.options(), "since": str(since), "until": str(until), "records": "true"}
+        options = self._between(since, until)
         if tags:
             options |= {"tags": ",".join(tags), "match": match}
         if key is not None:
             options["key"] = key
         return spark.read.format(FORMAT).options(**options).load().select(*NAMES)
+
+    def reader(self, since: Bookmark, until: Bookmark) -> BatchReader:
+        """What reads the same, for tasks that take it as Arrow's batches instead of rows."""
+        return BatchReader(Given(self._between(since, until), BATCH_READ, "a batch read"), CHANGES)
+
+    def _between(self, since: Bookmark, until: Bookmark) -> dict[str, str]:
+        return {**self.options(), "since": str(since), "until": str(until), "records": "true"}
