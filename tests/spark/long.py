@@ -3,8 +3,10 @@
 read      2 million changes are read exactly, by several tasks, and again after buckets have doubled
 storm     a query is killed and started again LIVES times while leaders die and buckets double; each change is once
 workers   two workers of a standalone Spark, each a process: reads, and writes with speculative attempts
+connect   reads, writes and a stream through Spark Connect (connect.py)
 """
 
+import subprocess
 import sys
 import tempfile
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
@@ -28,7 +30,7 @@ from tests.spark.standalone import standalone
 from tests.spark.test_streaming import start
 from tests.spark.workers import kill_a_worker
 
-PARTS = ("read", "storm", "workers")
+PARTS = ("read", "storm", "workers", "connect")
 LOT = 10_000
 SPECULATION_S = 20.0
 """So long a task waits for Spark to begin a second attempt of it."""
@@ -156,7 +158,7 @@ def in_two_attempts(home: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator
 
 def main() -> int:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", help="read, storm or workers; all of them if none is named")
+    parser.add_argument("which", nargs="*", help="read, storm, workers or connect; all of them if none is named")
     parser.add_argument("--lives", type=int, default=30)
     parser.add_argument("--rows", type=int, default=2_000_000)
     asked = parser.parse_args()
@@ -167,8 +169,10 @@ def main() -> int:
             read(asked.rows)
         elif name == "storm":
             storm(asked.lives)
-        else:
+        elif name == "workers":
             workers()
+        else:
+            subprocess.run([sys.executable, "-m", "tests.spark.connect"], check=True)
     return 0
 
 

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic, sleep
+from threading import Event
+from time import monotonic
 from typing import Final
 
 import pyspark
@@ -62,9 +63,9 @@ def _started(log: Path, host: str, what: str, *options: str) -> "subprocess.Pope
 
 
 def _awaited(log: Path, pattern: re.Pattern[str], process: "subprocess.Popen[bytes]") -> str:
-    deadline = monotonic() + START_S
+    deadline, never = monotonic() + START_S, Event()
     while monotonic() < deadline and process.poll() is None:
         if found := pattern.search(log.read_text(errors="replace")):
             return found[0]
-        sleep(0.1)
+        never.wait(0.1)
     raise RuntimeError(f"Spark did not start: {log.read_text(errors='replace')[-2000:]}")
