@@ -61,7 +61,7 @@ makers: ## kill makers of checkpoints KILLS=20 times, each at some step of its w
 	@tools/setup dev
 	@$(BIN)/python -m tests.pipeline.makers --kills $(or $(KILLS),20)
 
-spark: ## the long tests of the Spark data source: 2 million changes, LIVES=30 restarts, several workers
+spark: ## the long tests of the Spark data source: 2 million changes, LIVES=30 restarts, two workers, Connect
 	@tools/setup dev
 	@$(BIN)/python -m tests.spark.long --lives $(or $(LIVES),30) $(ARGS)
 

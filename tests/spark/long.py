@@ -2,9 +2,11 @@
 
 read      2 million changes are read exactly, by several tasks, and again after buckets have doubled
 storm     a query is killed and started again LIVES times while leaders die and buckets double; each change is once
-workers   several worker processes (a local cluster of Spark's): reads, and writes with speculative attempts
+workers   two workers of a standalone Spark, each a process: reads, and writes with speculative attempts
+connect   reads, writes and a stream through Spark Connect (connect.py)
 """
 
+import subprocess
 import sys
 import tempfile
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
@@ -20,16 +22,24 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from hansard.client import Client
+from hansard.testing import Cluster
 from hansard.testing import cluster as running
 from tests.spark.local import everything, options
-from tests.spark.session import builder
+from tests.spark.session import builder, prepare
+from tests.spark.standalone import standalone
 from tests.spark.test_streaming import start
 from tests.spark.workers import kill_a_worker
 
-PARTS = ("read", "storm", "workers")
+PARTS = ("read", "storm", "workers", "connect")
 LOT = 10_000
 SPECULATION_S = 20.0
 """So long a task waits for Spark to begin a second attempt of it."""
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "50ms",
+    "spark.speculation.multiplier": "1.01",
+    "spark.speculation.quantile": "0.3",
+}
 
 
 def say(text: str) -> None:
@@ -104,30 +114,29 @@ def storm(lives: int) -> None:
 
 def workers() -> None:
     """Two workers of two cores each, in processes of their own; the slowest tasks are tried a second time beside."""
-    session = builder("local-cluster[2,2,1024]")
-    for name, value in {
-        "spark.speculation": "true",
-        "spark.speculation.interval": "50ms",
-        "spark.speculation.multiplier": "1.01",
-        "spark.speculation.quantile": "0.3",
-    }.items():
-        session = session.config(name, value)
-    spark: SparkSession = session.getOrCreate()
-    with running(buckets=4) as cluster, tempfile.TemporaryDirectory() as home:
-        made = spark.range(200_000).selectExpr(
-            "concat('k', id) as key", "repeat('x', 200) as value", "array('x') as tags"
-        )
-        frame = made.repartition(12).mapInArrow(in_two_attempts(Path(home)), made.schema)
-        frame.write.format("hansard").options(**options(cluster, sinkId="workers")).mode("append").save()
-        attempts = sorted(path.name for path in Path(home).iterdir())
-        say(f"attempts of task 3: {', '.join(attempts)}")
-        if attempts[:2] != ["attempt-0", "attempt-1"]:
-            say("NOT shown: that two attempts of one task store at once; Spark has begun no second one on this machine")
-        found = spark.read.format("hansard").options(**options(cluster, tags="x", maxRowsPerPartition=20_000)).load()
-        row = found.selectExpr("count(*) as rows", "count(distinct key) as keys").collect()[0]
-        say(f"two worker processes: {row.rows:,} rows, {row['keys']:,} keys")
-        assert tuple(row) == (200_000, 200_000), row
-    spark.stop()
+    prepare()
+    with tempfile.TemporaryDirectory() as home, standalone(Path(home)) as master, running(buckets=4) as cluster:
+        session = builder(master).config("spark.executor.memory", "768m")
+        for name, value in SPECULATION.items():
+            session = session.config(name, value)
+        spark: SparkSession = session.getOrCreate()
+        try:
+            _attempted(spark, cluster, Path(home))
+        finally:
+            spark.stop()
+
+
+def _attempted(spark: SparkSession, cluster: Cluster, home: Path) -> None:
+    made = spark.range(200_000).selectExpr("concat('k', id) as key", "repeat('x', 200) as value", "array('x') as tags")
+    frame = made.repartition(12).mapInArrow(in_two_attempts(home), made.schema)
+    frame.write.format("hansard").options(**options(cluster, sinkId="workers")).mode("append").save()
+    attempts = sorted(path.name for path in home.glob("attempt-*"))
+    say(f"attempts of task 3: {', '.join(attempts)}")
+    assert attempts[:2] == ["attempt-0", "attempt-1"], "Spark has begun no second attempt: so nothing is shown"
+    found = spark.read.format("hansard").options(**options(cluster, tags="x", maxRowsPerPartition=20_000)).load()
+    row = found.selectExpr("count(*) as rows", "count(distinct key) as keys").collect()[0]
+    say(f"two worker processes: {row.rows:,} rows, {row['keys']:,} keys")
+    assert tuple(row) == (200_000, 200_000), row
 
 
 def in_two_attempts(home: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -149,7 +158,7 @@ def in_two_attempts(home: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator
 
 def main() -> int:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", help="read, storm or workers; all of them if none is named")
+    parser.add_argument("which", nargs="*", help="read, storm, workers or connect; all of them if none is named")
     parser.add_argument("--lives", type=int, default=30)
     parser.add_argument("--rows", type=int, default=2_000_000)
     asked = parser.parse_args()
@@ -160,8 +169,10 @@ def main() -> int:
             read(asked.rows)
         elif name == "storm":
             storm(asked.lives)
-        else:
+        elif name == "workers":
             workers()
+        else:
+            subprocess.run([sys.executable, "-m", "tests.spark.connect"], check=True)
     return 0
 
 
