@@ -24,7 +24,7 @@ from hansard.pipeline import cargo
 from hansard.pipeline.archive import Archiver
 from hansard.pipeline.cargo import Cargo, OfArchive
 from hansard.pipeline.checkpoint import Checkpointer
-from hansard.pipeline.load import Loader, LoadError
+from hansard.pipeline.load import Loader, LoadError, Progress, Settled, Stored
 from hansard.pipeline.source import Source
 from hansard.testing import Cluster, cluster
 
@@ -98,6 +98,23 @@ def client(three: Cluster) -> Iterator[Client]:
 def small(spark: SparkSession, kept: Kept) -> OfArchive:
     """In several batches, so that there is something between them."""
     return msgspec.structs.replace(cargo.of_archive(spark, kept.archive), rows_per_batch=250)
+
+
+def test_what_was_settled_first_counts_and_of_a_batch_its_first_record() -> None:
+    """Two who came at once have both written what they would bring, and both stored the first batch."""
+    first, other = (OfArchive(root="/x", log="l", since="", until="", rows_per_batch=size) for size in (5, 9))
+    with cluster(participants=1, buckets=2) as town, Client.connect(town.addresses) as client:
+        progress, late = Progress(client, "both"), Progress(client, "both")
+        assert progress.settled is None and progress.rows == []
+        progress.write(Settled(asked="all", place="", cargo=first))
+        late.write(Settled(asked="all", place="", cargo=other))
+        for record in (Stored(batch=0, rows=7), Stored(batch=0, rows=7), Stored(batch=1, rows=3)):
+            late.write(record)
+        for each in (progress, late, Progress(client, "both")):
+            each.read()
+            assert each.settled is not None and each.settled.cargo == first
+            assert each.rows == [7, 3]
+        assert Progress(client, "bot").settled is None, "another name"
 
 
 def test_killed_between_data_and_record_and_between_batches_it_goes_on_and_stores_each_change_once(
