@@ -359,8 +359,12 @@ class Participant:
     def _take_turn(self, copy: Copy) -> None:
         assert copy.phaser is not None
         events, copy.inbox = copy.inbox, []
+        answered = self.router.answered
         for effect in copy.phaser.turn(events, self.here.now_us, self.time.stamp_us):
-            self._carry_out(copy, effect)
+            if isinstance(effect, bucket.Answer):  # as nearly all are of who leads
+                answered(effect.id, effect.outcome)
+            else:
+                self._carry_out(copy, effect)
 
     def _report(self, copy: Copy, report: Report) -> None:
         """Unless it is in the log already, as after a restart."""
