@@ -17,9 +17,10 @@ import multiprocessing
 import signal
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections import Counter, deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from itertools import count
 from statistics import median
 from typing import Final
@@ -29,6 +30,8 @@ from sim.run import Result
 from sim.shrink import shrink
 
 BATCH: Final = 500
+AHEAD: Final = 4
+"""So many seeds for each process are under way or wait to be."""
 IDLE_MAX: Final = 20
 """Seeds that did not count are put up with up to here, and as long as they are not more than the others."""
 
@@ -108,9 +111,10 @@ class Tally:
 
 
 def _begin() -> None:
-    """In a new process: it ends when it is told to, whatever its parent does about signals. What the parent had is not
-    looked through for garbage after each world."""
+    """In a new process: it ends when it is told to, whatever its parent does about signals, and leaves Ctrl-C to it.
+    What the parent had is not looked through for garbage after each world."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
     gc.freeze()
 
@@ -122,20 +126,33 @@ def _run(world: str, seed: int) -> Result:
     return result
 
 
+def _results(world: str, first: int, processes: int) -> Generator[Result]:
+    """Seed by seed, for as long as somebody wants more. What is under way at the end is waited for and not ended: a
+    process that is ended while it hands on a result leaves the others waiting for ever."""
+    if processes == 1:
+        yield from map(KINDS[world].run, count(first))
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _begin) as pool:
+        seeds = count(first)
+        ahead = deque([pool.submit(_run, world, next(seeds)) for _ in range(AHEAD * processes)])
+        try:
+            while True:
+                yield ahead.popleft().result()
+                ahead.append(pool.submit(_run, world, next(seeds)))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
 def many(wanted: int, first: int, processes: int, failures_max: int, world: str = BUCKET) -> int:
-    kind = KINDS[world]
-    tally = Tally(wanted, failures_max, kind)
+    tally = Tally(wanted, failures_max, KINDS[world])
     shown = time.monotonic()
-    with multiprocessing.Pool(processes, initializer=_begin) as pool:
-        several = pool.imap(partial(_run, world), count(first), chunksize=1)
-        for result in several if processes > 1 else map(kind.run, count(first)):
+    with closing(_results(world, first, processes)) as results:
+        for result in results:
             tally.add(result)
             if time.monotonic() - shown > 1 or tally.done:
                 shown = time.monotonic()
                 print(f"\r{tally.progress()} ", end="", file=sys.stderr, flush=True)
             if tally.done:
                 break
-        pool.terminate()
     print(file=sys.stderr)
     print("\n".join(tally.report()))
     return 0 if tally.good else 1
