@@ -38,12 +38,13 @@ def test_its_tables_are_all_changes_once_and_the_latest_of_each_tenant(tmp_path:
     with cluster(1, buckets=2) as town, Client.connect(town.addresses) as client:
         written = CliRunner().invoke(app, ["pipeline", "declare", str(folder), "--at", town.addresses[0], "--json"])
         assert written.exit_code == 0, written.output
-        command = json.loads(written.stdout)["command"]
+        commands = json.loads(written.stdout)["commands"]
         for turn in range(int(os.environ.get("RUNS", "1"))):
             tags = [[f"tenant:{number % 3}"] if number % 5 else ["other"] for number in range(60)]
             values = [None if number % 7 == turn else f"{turn}-{number}" for number in range(60)]
             client.submit_many([f"k{number}" for number in range(60)], values, tags)
-            run(command)
+            for command in commands:
+                run(command)
             log = list(client.read())
             assert rows(folder, "changes", "key", "value", "offset") == sorted(
                 ((change.key, change.value, change.offset) for change in log), key=repr

@@ -23,9 +23,10 @@ def declare(
 ) -> None:
     """Write a declarative pipeline for "spark-pipelines run".
 
-    Its tables are all changes, appended exactly once, and the latest value of each tenant's keys. What is printed is
-    the command that brings them up to date; run it as often as you like, and change the tables as you like. It needs
-    pip install "hansard[pipelines]". A token is not written down: it is read from HANSARD_TOKEN.
+    Its tables are all changes, appended exactly once, and the latest value of each tenant's keys. What are
+    printed are the two commands that bring them up to date, one after the other; run them as often as you like, and
+    change the tables as you like. It needs pip install "hansard[pipelines]". A token is not written down: it is read
+    from HANSARD_TOKEN.
     """
     where = reach(at, profile)
     try:
@@ -37,4 +38,4 @@ def declare(
         done = write(folder, where.addresses, tenants=tenants, ca=where.ca)
     except (NotDeclared, OSError) as error:
         raise fail(str(error)) from error
-    write_lines([json_line({"folder": str(done.folder), "command": done.command}) if as_json else str(done)])
+    write_lines([json_line({"folder": str(done.folder), "commands": done.commands}) if as_json else str(done)])

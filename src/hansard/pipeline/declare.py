@@ -15,13 +15,18 @@ SETTINGS: Final = {
 }
 
 
+STEPS: Final = ("changes", "latest")
+"""Tables, each brought up to date by a run of its own: in one run the second would be made of the first as that was
+when the run began."""
+
+
 class Declared(NamedTuple):
     folder: Path
-    command: list[str]
-    """Brings the tables up to date."""
+    commands: list[list[str]]
+    """Bring the tables up to date, one after the other."""
 
     def __str__(self) -> str:
-        return shlex.join(self.command)
+        return " &&\n".join(map(shlex.join, self.commands))
 
 
 class NotDeclared(Exception):
@@ -50,18 +55,19 @@ def declare(folder: Path, endpoints: Sequence[str], *, tenants: str = "tenant:",
     (folder / TABLES).parent.mkdir(parents=True, exist_ok=True)
     (folder / TABLES).write_text((DECLARED / TABLES).read_text())
     (folder / SPEC).write_text(text)
-    return Declared(folder, command(folder))
+    return Declared(folder, [command(folder, table) for table in STEPS])
 
 
-def command(folder: Path) -> list[str]:
-    """The catalog and the tables lie in the folder, wherever it is run from."""
+def command(folder: Path, table: str) -> list[str]:
+    """The catalog and the tables lie in the folder, wherever it is run from. There is no room for more settings:
+    PySpark 4.3 hands over ten, Spark's own among them, and of more than ten only the last ones."""
     settings = {
         **SETTINGS,
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder / 'catalog'}",
     }
     said = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    return ["spark-pipelines", "run", "--spec", str(folder / SPEC), *said]
+    return ["spark-pipelines", "run", "--spec", str(folder / SPEC), "--refresh", table, *said]
 
 
 def _quoted(text: str) -> str:

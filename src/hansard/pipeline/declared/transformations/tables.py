@@ -1,6 +1,7 @@
-"""The tables of this pipeline. `spark-pipelines run` brings them up to date.
+"""The tables of this pipeline. `spark-pipelines run` with `--refresh changes`, then with `--refresh latest`, brings
+them up to date.
 
-changes   every change of the log, appended as it comes, each once; by day
+changes   every change of the log, appended as it comes, each once, with its day
 latest    of each tenant and key the latest change, without those that are deleted
 
 A tenant is a tag with the prefix `hansard.tenants`. A token is read from the environment: HANSARD_TOKEN.
@@ -17,7 +18,7 @@ from hansard.pipeline import layers, parquet
 spark = SparkSession.active()
 
 
-@pipelines.table(comment="every change of the log, once", partition_cols=[parquet.DAY])
+@pipelines.table(comment="every change of the log, once")
 def changes() -> DataFrame:
     options = {"endpoints": spark.conf.get("hansard.endpoints"), "hold": spark.conf.get("hansard.hold")}
     given = {"token": os.environ.get("HANSARD_TOKEN"), "tlsCa": spark.conf.get("hansard.ca", None)}
