@@ -359,12 +359,8 @@ class Participant:
     def _take_turn(self, copy: Copy) -> None:
         assert copy.phaser is not None
         events, copy.inbox = copy.inbox, []
-        answered = self.router.answered
         for effect in copy.phaser.turn(events, self.here.now_us, self.time.stamp_us):
-            if isinstance(effect, bucket.Answer):  # as nearly all are of who leads
-                answered(effect.id, effect.outcome)
-            else:
-                self._carry_out(copy, effect)
+            self._carry_out(copy, effect)
 
     def _report(self, copy: Copy, report: Report) -> None:
         """Unless it is in the log already, as after a restart."""
@@ -375,6 +371,9 @@ class Participant:
             self.proposing.reports.add(report)
 
     def _carry_out(self, copy: Copy, effect: bucket.Effect) -> None:
+        if isinstance(effect, bucket.Answer):  # as nearly all are of who leads
+            self.router.answered(effect.id, effect.outcome)
+            return
         here, number = self.here, copy.bucket
         match effect:
             case bucket.Send():
@@ -382,8 +381,6 @@ class Participant:
                     here.send(node_of(effect.to), Bucketed(number, here.me, effect.to, effect.message, copy.level))
             case bucket.Persist():
                 here.effects.append(Persist(number, copy.generation, effect.ticket, effect.writes))
-            case bucket.Answer():
-                self.router.answered(effect.id, effect.outcome)
             case bucket.AnswerRead():
                 self.reading.answered(effect.id, effect.outcome)
             case bucket.Committed():
