@@ -78,6 +78,16 @@ def test_by_both_ways_the_same_is_written(spark: SparkSession, town: Cluster, tm
         assert kept["value"].statistics is None and {each.compression for each in kept.values()} == {"ZSTD"}
 
 
+def test_a_log_without_changes_is_archived_too_and_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    with cluster(participants=1, buckets=1) as town, hansard.Client.connect(town.addresses) as client:
+        archiver = Archiver(spark, Source.of(town.addresses), str(tmp_path / "archive"))
+        assert archiver.catch_up().rows == 0
+        assert in_frame(read(spark, archive=str(tmp_path / "archive"))) == []
+        client.submit("k", "v")
+        assert archiver.catch_up().rows == 1
+        assert in_frame(read(spark, archive=str(tmp_path / "archive"))) == in_log(client)
+
+
 def test_what_is_not_as_it_came_is_not_named(spark: SparkSession, town: Cluster, tmp_path: Path) -> None:
     def spoiling(how: str) -> Archiver:
         def reached(step: str) -> None:

@@ -371,9 +371,6 @@ class Participant:
             self.proposing.reports.add(report)
 
     def _carry_out(self, copy: Copy, effect: bucket.Effect) -> None:
-        if isinstance(effect, bucket.Answer):  # as nearly all are of who leads
-            self.router.answered(effect.id, effect.outcome)
-            return
         here, number = self.here, copy.bucket
         match effect:
             case bucket.Send():
@@ -381,6 +378,8 @@ class Participant:
                     here.send(node_of(effect.to), Bucketed(number, here.me, effect.to, effect.message, copy.level))
             case bucket.Persist():
                 here.effects.append(Persist(number, copy.generation, effect.ticket, effect.writes))
+            case bucket.Answer():
+                self.router.answered(effect.id, effect.outcome)
             case bucket.AnswerRead():
                 self.reading.answered(effect.id, effect.outcome)
             case bucket.Committed():

@@ -76,29 +76,10 @@ class Router:
     # Coming in.
 
     def submit(self, submit: Submit) -> None:
-        """Most are for a bucket that is led here, and nothing is in their way: that is seen at one look, because a busy
-        leader does hardly anything else."""
-        here, bucket, batch = self._here, submit.bucket, submit.batch
         self._number += 1
-        deadline_us, level = submit.deadline_us, submit.buckets
-        held = Held(self._number, Client(submit.id), bucket, batch, deadline_us, level, submit.continues)
-        sound, buckets = _is_sound(held), here.distributor.buckets
-        if (
-            sound
-            and bucket < len(buckets)
-            and (record := buckets[bucket]).level == level
-            and record.leader == here.member is not None
-            and not self.parked.queues
-            and self.count < here.settings.held_count_max
-            and self.bytes + batch.length <= here.settings.held_bytes_max
-            and deadline_us > here.now_us
-            and not self.ways.elsewhere(bucket, here.node)
-        ):
-            self.count += 1
-            self.bytes += batch.length
-            self._hand_over(held, record.epoch)
-        else:
-            self._take(held, sound=sound)
+        source, continues = Client(submit.id), submit.continues
+        held = Held(self._number, source, submit.bucket, submit.batch, submit.deadline_us, submit.buckets, continues)
+        self._take(held, sound=_is_sound(held))
 
     def bring(self, event: Import) -> None:
         """It goes the way of a submission. Whose keys are in it is not asked: the leader takes what is its own."""
@@ -260,16 +241,7 @@ class Router:
     def answered(self, number: int, outcome: Outcome) -> None:
         """By a phaser here."""
         held = self.local.pop(number, None)
-        if held is None:
-            return
-        source = held.source
-        if isinstance(outcome, CONCLUSIVE) and isinstance(source, Client) and not self.parked.queues:
-            self.ways.end(held.bucket, held.node)
-            held.place = Place.GONE
-            self.count -= 1
-            self.bytes -= held.batch.length
-            self._here.effects.append(Answer(source.id, outcome, 0))
-        else:
+        if held is not None:
             self._come_back(held, outcome, 0)
 
     def hop_answered(self, answer: HopAnswer) -> None:

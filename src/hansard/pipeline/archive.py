@@ -138,7 +138,9 @@ class Archiver:
             told = scribe.written(self.spark, self.source.reader(start, until), folder.local / run, tasks)
             came = parquet.total([file.checksum for file in told])
             self.reached("written")
-            files = parquet.files_at(self.spark, folder, scribe.counted(folder, run, told))
+            counted = scribe.counted(folder, run, told)
+            folder.sync(counted)
+            files = parquet.files_at(self.spark, folder, counted)
         found = parquet.total([file.checksum for file in files])
         if found != came:
             folder.remove(run)

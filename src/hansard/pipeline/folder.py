@@ -111,9 +111,8 @@ class Folder:
     def sync(self, names: Iterable[str]) -> None:
         """What Spark has written there outlives the power. Other file systems than a local disk see to that
         themselves."""
-        if self.local is None:
+        if self.local is None or not (paths := [self.local / name for name in names]):
             return
-        paths = [self.local / name for name in names]
         for path in paths:
             sync_path(path)
         for folder in sorted({parent for path in paths for parent in path.parents if self.local in parent.parents}):

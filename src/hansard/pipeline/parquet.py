@@ -64,15 +64,16 @@ def write(changes: DataFrame, folder: Folder, run: str, tasks: int) -> None:
 
 
 def files_of(spark: SparkSession, folder: Folder, run: str) -> list[File]:
-    """All that lies in the folder of a run."""
-    return files_at(spark, folder, {found.path: found.byte_count for found in folder.files(run)})
+    """All that a run has written, synced and read back."""
+    there = {found.path: found.byte_count for found in folder.files(run)}
+    folder.sync(there)
+    return files_at(spark, folder, there)
 
 
 def files_at(spark: SparkSession, folder: Folder, sizes: Mapping[str, int]) -> list[File]:
     """What was written, read back: so what a manifest says is what whoever reads it later finds."""
     if not sizes:
         return []
-    folder.sync(sizes)
     names = {path.rpartition("/")[2] for path in sizes}
     by = "file_name" if len(names) == len(sizes) else "file_path"  # what is short is grouped by in half the time
     rows: dict[str, list[Row]] = {}

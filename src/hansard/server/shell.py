@@ -159,10 +159,7 @@ class Shell:
         assert core is not None and vault is not None and peers is not None and reception is not None
         events, self._inbox = self._inbox, []
         for effect in core.turn(events, now_us(), time.time_ns() // 1000):
-            if isinstance(effect, Answer):  # as nearly all are of who leads
-                reception.answer(effect)
-            else:
-                self._carry_out(effect, vault, peers, reception)
+            self._carry_out(effect, vault, peers, reception)
         if core.consulted:  # neither time nor the table has anything for these otherwise
             reception.look(core)
             self.story.look(core)
