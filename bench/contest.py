@@ -87,8 +87,8 @@ async def _in_turns(
         runs: Runs = {}
         for mode in dict.fromkeys(mode for modes in wanted.values() for mode in modes):
             for turn in range(schedule.warm_ups + schedule.rounds):
-                for name, contestant in contestants.items():
-                    servers = name.removesuffix(CLIENT)
+                for name in list(contestants)[:: 1 if turn % 2 else -1]:  # nobody always comes after the same one
+                    contestant, servers = contestants[name], name.removesuffix(CLIENT)
                     load = wanted[servers].get(mode)
                     if load is None:
                         continue

@@ -36,14 +36,16 @@ from bench.stores import directory
 from bench.table import NO_TARGET, Row, show
 from hansard.phaser.government import Shape
 
-SCHEDULE: Final = Schedule(warm_ups=1, rounds=5, pause_s=0.2)
+SCHEDULE: Final = Schedule(warm_ups=2, rounds=15, pause_s=0.1)
+SECONDS: Final = 0.4
+"""Of each run: many short ones, since whatever else the machine does comes and goes in seconds."""
 ONE: Final = "one"
 MODES: Final[Mapping[str, tuple[str, Load]]] = {
-    ONE: ("one submission outstanding", Load(1, 1, 1_000, 1.0)),
-    "64": ("64 single changes outstanding", Load(64, 1, 40_000, 1.0)),
-    "1000": ("1,000 single changes outstanding", Load(1_000, 1, 60_000, 1.0)),
-    "b100": ("batches of 100, 64 outstanding", Load(64, 100, 10_000, 1.0)),
-    "b1000": ("batches of 1,000, 16 outstanding", Load(16, 1_000, 1_500, 1.0)),
+    ONE: ("one submission outstanding", Load(1, 1, 1_000, SECONDS)),
+    "64": ("64 single changes outstanding", Load(64, 1, 40_000, SECONDS)),
+    "1000": ("1,000 single changes outstanding", Load(1_000, 1, 60_000, SECONDS)),
+    "b100": ("batches of 100, 64 outstanding", Load(64, 100, 10_000, SECONDS)),
+    "b1000": ("batches of 1,000, 16 outstanding", Load(16, 1_000, 1_500, SECONDS)),
 }
 SMOKE: Final[Mapping[str, Load]] = {
     ONE: Load(1, 1, 10, 30.0),
@@ -55,7 +57,13 @@ SMOKE: Final[Mapping[str, Load]] = {
 YARDSTICK: Final = "sketch"
 SHAPES: Final = tuple(str(shape) for shape in Shape)
 CLUSTERS: Final = tuple(STARTED + shape for shape in SHAPES)
-TOGETHER: Final = (YARDSTICK, "forgetful", "pipe", *SHAPES, *CLUSTERS)
+TOGETHER: Final = (
+    YARDSTICK,
+    "forgetful",
+    "pipe",
+    *[name for pair in zip(SHAPES, CLUSTERS, strict=True) for name in pair],
+)
+"""Who is compared with somebody has its turn right after."""
 PEERS: Final = {"etcd": etcd.CLIENT, "nats": nats.CLIENT}
 PEER_MODES: Final = (ONE, "64", "1000")
 LIMITS: Final = "limits"
@@ -85,7 +93,7 @@ def wanted_of(only: Sequence[str]) -> Wanted:
 
 def measure(only: Sequence[str] = (), *, profiled: bool = False) -> list[Row]:
     wanted = wanted_of(only)
-    together = {name: modes for name, modes in wanted.items() if name in TOGETHER}
+    together = {name: wanted[name] for name in TOGETHER if name in wanted}
     rows: list[Row] = []
     runs: Runs = {}
     missing: list[Row] = []
