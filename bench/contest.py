@@ -92,11 +92,11 @@ async def _in_turns(
                     load = wanted[servers].get(mode)
                     if load is None:
                         continue
-                    before_s = children.processor_s(servers)
+                    before_s = children.processor_s(f"{servers}-")
                     figures = await contestant.run(load)
                     await asyncio.sleep(schedule.pause_s)
                     if turn >= schedule.warm_ups:
-                        spent_s = children.processor_s(servers) - before_s
+                        spent_s = children.processor_s(f"{servers}-") - before_s
                         runs.setdefault((name, mode), []).append(figures._replace(processor_s=spent_s))
         return runs
     finally:

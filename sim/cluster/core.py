@@ -1,6 +1,7 @@
 """A participant's core that lets itself be watched: what its phasers and its part in the atomic log do is told to the
 node that runs it, turn by turn. It changes nothing."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hansard.consensus import effect as atomic
@@ -26,9 +27,9 @@ class Core(Participant):
         super()._take_turn(copy)
         witness.after_turn(node, copy, events, self._carried)
 
-    def _carry_out(self, copy: Copy, effect: bucket.Effect) -> None:
-        self._carried.append(effect)
-        super()._carry_out(copy, effect)
+    def _carry_out(self, copy: Copy, effects: Sequence[bucket.Effect]) -> None:
+        self._carried += effects
+        super()._carry_out(copy, effects)
 
     def _agreed(self, effect: atomic.Effect) -> None:
         self._watcher.world.agreed(self._watcher, effect)

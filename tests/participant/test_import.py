@@ -296,7 +296,7 @@ def test_whatever_happens_meanwhile_nothing_is_lost(original: Cluster, seed: int
         draw = random.random()
         if down and draw < 0.3:
             cluster.start(down.pop())
-        elif number and not down and draw < 0.15 and {len(core.voters) for core in cluster.up} == {3}:
+        elif number and not down and draw < 0.15 and {len(core.time.voters) for core in cluster.up} == {3}:
             down.append(random.choice("abc"))
             cluster.crash(*down)
             cluster.run(random.choice((0.0, 0.001, 0.3, 3.0)))

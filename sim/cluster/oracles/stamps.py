@@ -127,7 +127,7 @@ class Stamps(Oracle):
         now_us, leader = world.clock.now_us, world.log_leader
         if leader is not None and leader.core is not None and world.wrong is not None:
             fresh_us = now_us - int(0.9 * FRESH * world.plan.settings.clock_us)
-            voters = leader.core.voters  # by its own log: a council counts before it is committed
+            voters = leader.core.time.voters  # by its own log: a council counts before it is committed
             heard = [name for name in voters if self._heard_us.get((leader.name, name), -1) >= fresh_us]
             there = {leader.name, *heard} & {*voters}
             if world.wrong.name in there and len(there) <= 2:

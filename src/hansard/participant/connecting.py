@@ -1,13 +1,14 @@
 """Connection numbers for clients: a range of them is kept here, for a minute; names are looked up in the log."""
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 from hansard.distributor.command import Grant, Names
 from hansard.distributor.connections import NAME_BYTES_MAX
 
 from .effect import AnswerConnect
-from .event import Connect
+from .event import Connect, Submit
 from .here import Here
 
 WAITING_MAX: Final = 20_000
@@ -63,12 +64,13 @@ class Connecting:
             self._named[name] = []
             self._wanted[name] = None
 
-    def used(self, connection: int) -> None:
-        """A client submits by this connection. A name in use is asked for again now and then, or it would expire while
+    def used(self, submits: Sequence[Submit]) -> None:
+        """Clients submit by their connections. A name in use is asked for again now and then, or it would expire while
         the buckets still know its series: whoever then asked for it would submit everything a second time."""
         connections = self._here.distributor.connections
-        name = connections.name_of(connection)
-        if name:
+        if not connections.names:
+            return
+        for name in filter(None, [connections.name_of(submit.batch.header.connection) for submit in submits]):
             unused_us = self._wall_us - connections.names[name].used_us
             if unused_us > self._here.distributor.settings.memory_us // RENEWALS:
                 self._want(name)

@@ -18,12 +18,6 @@ from hansard.phaser.streams import NO_CONNECTION
 from .message import SUBMITTED, Process
 
 
-class Client(Struct, frozen=True, gc=False):
-    """It came from a client of ours, under this id."""
-
-    id: int
-
-
 class Origin(Struct, frozen=True, gc=False):
     """It hopped here."""
 
@@ -41,10 +35,15 @@ class Place(Enum):
     """It was answered, or passed on."""
 
 
-class Held(Struct, eq=False):
+PARKED, LOCAL, AWAY, GONE = Place
+"""By these names: each is looked up several times for every submission, and by the class's name that takes long."""
+
+
+class Held(Struct, eq=False, gc=False):
     order: int
     """In which they came."""
-    source: Client | Origin
+    source: int | Origin
+    """The id under which a client of ours asked for it; or where it hopped from."""
     bucket: int
     batch: Batch
     deadline_us: int
@@ -53,7 +52,7 @@ class Held(Struct, eq=False):
     continues: Continues | None
     follows: int = SUBMITTED
     """If it is imported: where the batch before it ends."""
-    place: Place = Place.PARKED
+    place: Place = PARKED
     node: str = ""
     """Where it is under way to, or is."""
     unknown: bool = False
@@ -94,7 +93,7 @@ class Parked:
         return self._bytes.get(bucket, 0)
 
     def put(self, held: Held) -> None:
-        held.place, held.node = Place.PARKED, ""
+        held.place, held.node = PARKED, ""
         self._bytes[held.bucket] = self.bytes(held.bucket) + held.batch.length
         insort(self.queues.setdefault(held.bucket, []), held, key=lambda other: other.order)
 
@@ -143,8 +142,9 @@ class Ways:
     def end(self, bucket: int, node: str) -> bool:
         """Says whether that was the last one on this way."""
         counts = self._counts[bucket]
-        counts[node] -= 1
-        if counts[node]:
+        left = counts[node] - 1
+        if left:
+            counts[node] = left
             return False
         del counts[node]
         if not counts:

@@ -144,10 +144,6 @@ class Participant:
         status = self.distributor.orders.get(order)
         return status, remaining(self.distributor, status.wish) if status is not None else 0
 
-    @property
-    def voters(self) -> list[str]:
-        return self.time.voters
-
     # A turn.
 
     def turn(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
@@ -156,13 +152,20 @@ class Participant:
         here.now_us = now_us
         self.time.wall_us = wall_us
         self.consulted = False
+        submits: list[Submit] = []
         for event in events:
+            if isinstance(event, Submit):
+                submits.append(event)
+                continue
+            if submits:
+                self._submit(submits)
+                submits = []
             if isinstance(event, Received) and isinstance(event.message, Bucketed):
-                self.copies.received(event.message)  # most of what happens to a busy node is that
-            elif isinstance(event, Submit):
-                self._submit(event)
+                self.copies.received(event.message)  # most of what else happens to a busy node is that
             else:
                 self._handle(event)
+        if submits:
+            self._submit(submits)
         if self.time.due or not self.copies.clock_known:
             self._keep_time()
         self._run()
@@ -183,7 +186,7 @@ class Participant:
             case Persisted():
                 self._persisted(event)
             case Submit():
-                self._submit(event)
+                self._submit([event])
             case Import():
                 self.router.bring(event)
             case Tick():
@@ -217,9 +220,9 @@ class Participant:
             case _:
                 assert_never(event)
 
-    def _submit(self, submit: Submit) -> None:
-        self.proposing.connecting.used(submit.batch.header.connection)
-        self.router.submit(submit)
+    def _submit(self, submits: Sequence[Submit]) -> None:
+        self.proposing.connecting.used(submits)
+        self.router.submit(submits)
 
     def _run(self) -> None:
         """Until nobody has anything to do. Most turns have little of it, so each step is looked at before it is
@@ -359,8 +362,7 @@ class Participant:
     def _take_turn(self, copy: Copy) -> None:
         assert copy.phaser is not None
         events, copy.inbox = copy.inbox, []
-        for effect in copy.phaser.turn(events, self.here.now_us, self.time.stamp_us):
-            self._carry_out(copy, effect)
+        self._carry_out(copy, copy.phaser.turn(events, self.here.now_us, self.time.stamp_us))
 
     def _report(self, copy: Copy, report: Report) -> None:
         """Unless it is in the log already, as after a restart."""
@@ -370,25 +372,26 @@ class Participant:
         elif report.epoch >= record.epoch:
             self.proposing.reports.add(report)
 
-    def _carry_out(self, copy: Copy, effect: bucket.Effect) -> None:
-        here, number = self.here, copy.bucket
-        match effect:
-            case bucket.Send():
-                if here.me:
-                    here.send(node_of(effect.to), Bucketed(number, here.me, effect.to, effect.message, copy.level))
-            case bucket.Persist():
-                here.effects.append(Persist(number, copy.generation, effect.ticket, effect.writes))
-            case bucket.Answer():
-                self.router.answered(effect.id, effect.outcome)
-            case bucket.AnswerRead():
-                self.reading.answered(effect.id, effect.outcome)
-            case bucket.Committed():
-                here.effects.append(Committed(number, effect.end))
-            case bucket.Report():
-                self._report(copy, Report(number, effect.epoch, Achievement(effect.achievement)))
-            case bucket.Fetch():
-                here.effects.append(Fetch(number, effect.to, effect.term, effect.offset, effect.bytes_max))
-            case bucket.Pressure():
-                here.effects.append(Pressure(number, effect.high))
-            case _:
-                assert_never(effect)
+    def _carry_out(self, copy: Copy, effects: Sequence[bucket.Effect]) -> None:
+        here, number, router = self.here, copy.bucket, self.router
+        for effect in effects:
+            match effect:
+                case bucket.Answer():  # most of what a busy leader does is that
+                    router.answered(effect.id, effect.outcome)
+                case bucket.Send():
+                    if here.me:
+                        here.send(node_of(effect.to), Bucketed(number, here.me, effect.to, effect.message, copy.level))
+                case bucket.Persist():
+                    here.effects.append(Persist(number, copy.generation, effect.ticket, effect.writes))
+                case bucket.AnswerRead():
+                    self.reading.answered(effect.id, effect.outcome)
+                case bucket.Committed():
+                    here.effects.append(Committed(number, effect.end))
+                case bucket.Report():
+                    self._report(copy, Report(number, effect.epoch, Achievement(effect.achievement)))
+                case bucket.Fetch():
+                    here.effects.append(Fetch(number, effect.to, effect.term, effect.offset, effect.bytes_max))
+                case bucket.Pressure():
+                    here.effects.append(Pressure(number, effect.high))
+                case _:
+                    assert_never(effect)

@@ -13,9 +13,11 @@ client, which knows what it has sent where; one without goes to the half that ha
 know has seen a newer table than ours.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from hansard.batch import bucket_mask
+from hansard.distributor.bucket import Bucket
 from hansard.distributor.settings import BUCKETS_MAX
 from hansard.phaser import event as phaser
 from hansard.phaser.outcome import (
@@ -35,10 +37,10 @@ from hansard.phaser.outcome import (
 from .copies import Copies
 from .effect import Answer
 from .event import Import, Submit
-from .held import Client, Held, Origin, Parked, Place, Ways
+from .held import AWAY, GONE, LOCAL, PARKED, Held, Origin, Parked, Ways
 from .here import Here
 from .hops import Register, Verdict
-from .message import Hop, HopAnswer
+from .message import SUBMITTED, Hop, HopAnswer
 
 WAIT_US_MAX: Final = 3600 * 1_000_000
 """Nothing is held any longer, whatever is asked for."""
@@ -75,18 +77,32 @@ class Router:
 
     # Coming in.
 
-    def submit(self, submit: Submit) -> None:
-        self._number += 1
-        source, continues = Client(submit.id), submit.continues
-        held = Held(self._number, source, submit.bucket, submit.batch, submit.deadline_us, submit.buckets, continues)
-        self._take(held, sound=_is_sound(held))
+    def submit(self, submits: Sequence[Submit]) -> None:
+        """What came one after the other: where the first of a bucket was handed over, those with it are, too."""
+        straight: dict[int, Bucket] = {}
+        for submit in submits:
+            self._number += 1
+            bucket, level, continues = submit.bucket, submit.buckets, submit.continues
+            held = Held(self._number, submit.id, bucket, submit.batch, submit.deadline_us, level, continues)
+            if not self._admit(held, sound=_is_sound(held)):
+                continue
+            record = straight.get(bucket)
+            if record is not None and record.level == level:
+                self._hand_over(held, record.epoch)
+                continue
+            self._begin(held)
+            if held.place is LOCAL:
+                straight[held.bucket] = self._here.distributor.buckets[held.bucket]
+            else:  # nothing overtakes it
+                straight.pop(held.bucket, None)
 
     def bring(self, event: Import) -> None:
         """It goes the way of a submission. Whose keys are in it is not asked: the leader takes what is its own."""
         self._number += 1
         where = (event.bucket, event.batch, event.deadline_us, event.buckets, None, event.follows)
-        held = Held(self._number, Client(event.id), *where)
-        self._take(held, sound=_is_bucket(held) and event.follows >= 0)
+        held = Held(self._number, event.id, *where)
+        if self._admit(held, sound=_is_bucket(held) and event.follows >= 0):
+            self._begin(held)
 
     def hopped(self, hop: Hop) -> None:
         here = self._here
@@ -104,11 +120,13 @@ class Router:
         if hop.version > here.distributor.version:
             self.met_newer += 1
             held.version = hop.version
-        self._take(held)
+        if self._admit(held, sound=True):
+            self._begin(held)
 
-    def _take(self, held: Held, *, sound: bool = True) -> None:
-        """`sound`: it is what it says it is. Among nodes that is taken for granted."""
-        here, settings = self._here, self._here.settings
+    def _admit(self, held: Held, *, sound: bool) -> bool:
+        """Whether it goes on; or else it is answered. `sound`: it is what it says it is. Among nodes that is taken for
+        granted."""
+        settings = self._here.settings
         self.count += 1
         self.bytes += held.batch.length
         full = self.count > settings.held_count_max or self.bytes > settings.held_bytes_max
@@ -116,9 +134,14 @@ class Router:
             self._settle(held, Busy())
         elif not sound:
             self._settle(held, Invalid(f"not all of its keys live in bucket {held.bucket} of {held.buckets}"))
-        elif held.deadline_us <= here.now_us:
+        elif held.deadline_us <= self._here.now_us:
             self._settle(held, Expired())
-        elif held.bucket in self.parked.queues or held.version > here.distributor.version:
+        else:
+            return True
+        return False
+
+    def _begin(self, held: Held) -> None:
+        if held.bucket in self.parked.queues or held.version > self._here.distributor.version:
             self._park(held)
         else:
             self._route(held)
@@ -180,12 +203,12 @@ class Router:
         self._number += 1
         number = self._number
         event: phaser.Event
-        if held.imported:
-            event = phaser.Import(number, held.batch, held.deadline_us, held.follows)
-        else:
+        if held.follows == SUBMITTED:
             event = phaser.Submit(number, held.batch, held.deadline_us, epoch, held.buckets, held.continues)
+        else:
+            event = phaser.Import(number, held.batch, held.deadline_us, held.follows)
         if self._copies.happen(held.bucket, event):
-            held.place, held.node = Place.LOCAL, self._here.node
+            held.place, held.node = LOCAL, self._here.node
             self.local[number] = held
             self.ways.begin(held.bucket, held.node)
         else:
@@ -193,7 +216,7 @@ class Router:
 
     def _hop(self, held: Held, node: str, leader: str, epoch: int) -> None:
         here, source = self._here, held.source
-        if isinstance(source, Client):
+        if isinstance(source, int):
             self._number += 1
             origin, process, number, hops = here.node, here.process, self._number, 0
         else:
@@ -204,8 +227,8 @@ class Router:
         wait_us, version = held.deadline_us - here.now_us, here.distributor.version
         where = (held.bucket, held.batch, wait_us, held.buckets, held.continues, held.follows)
         here.send(node, Hop(origin, process, number, hops + 1, version, *where))
-        if isinstance(source, Client):
-            held.place, held.node = Place.AWAY, node
+        if isinstance(source, int):
+            held.place, held.node = AWAY, node
             self.away[number] = held
             self.ways.begin(held.bucket, node)
         else:
@@ -233,7 +256,7 @@ class Router:
             bucket, lambda first: first.version <= distributor.version and first.epoch <= epoch
         ):
             self._route(held)
-            if held.place is Place.PARKED:
+            if held.place is PARKED:
                 return
 
     # Answers.
@@ -270,29 +293,28 @@ class Router:
             held.version = version
             held.epoch = outcome.epoch + (outcome.epoch == epoch)  # if we know no better, we wait for the next one
             self._park(held)
-        elif held.unmistakable and isinstance(held.source, Client):
+        elif held.unmistakable and isinstance(held.source, int):
             held.unknown, held.version = True, version
             self._park(held)
         else:
             self._settle(held, outcome)
-        if held.place is Place.PARKED:
+        if held.place is PARKED:
             self.look_at(held.bucket)
 
     def _settle(self, held: Held, outcome: Outcome) -> None:
-        here, source = self._here, held.source
+        here, source, retry_us = self._here, held.source, 0
         self._release(held)
-        retry_us = 0
         if not isinstance(outcome, CONCLUSIVE):
             outcome = Unknown() if held.unknown else outcome
-            retry_us = here.retry_us() if isinstance(source, Client) and isinstance(outcome, LATER) else 0
-        if isinstance(source, Client):
-            here.effects.append(Answer(source.id, outcome, retry_us))
+            retry_us = here.retry_us() if isinstance(source, int) and isinstance(outcome, LATER) else 0
+        if isinstance(source, int):
+            here.effects.append(Answer(source, outcome, retry_us))
         else:
             answer = HopAnswer(source.process, source.number, here.distributor.version, outcome)
             here.send(source.node, answer)
 
     def _release(self, held: Held) -> None:
-        held.place = Place.GONE
+        held.place = GONE
         self.count -= 1
         self.bytes -= held.batch.length
 
@@ -321,14 +343,16 @@ class Router:
         for bucket in list(self.parked.queues):
             while held := self.parked.take(bucket, lambda first: first.again_us <= now_us):
                 self._route(held, anyway=True)
-                if held.place is Place.PARKED:
+                if held.place is PARKED:
                     break
 
 
 def _is_sound(held: Held) -> bool:
     """Whether all its keys are the bucket's at the level for which it was cut."""
     bucket, level = held.bucket, held.buckets
-    return _is_bucket(held) and (level == 1 or bool(bucket_mask(held.batch, bucket, level).all()))
+    if level == 1:
+        return bucket == 0
+    return _is_bucket(held) and bool(bucket_mask(held.batch, bucket, level).all())
 
 
 def _is_bucket(held: Held) -> bool:

@@ -40,6 +40,7 @@ from .streams import NO_CONNECTION, Early, Forgotten, Fresh, Known, last_series
 MERGED_BYTES_MAX: Final = 8 << 10
 """Larger submissions stay the batches that they are."""
 _NOT_A_CLIENTS: Final = Flag.INTERNAL | Flag.OFFSETS | Flag.TIMESTAMPS | Flag.CONNECTIONS
+_REFUSED: Final = (Early, Forgotten)
 
 
 class Pending(Struct, frozen=True, gc=False):
@@ -193,7 +194,7 @@ class Desk:
         verdict = streams.judge(
             header.connection, header.first_series, last_series(submit.batch), header.previous_series
         )
-        return _as_outcome(verdict) if isinstance(verdict, Early | Forgotten) else verdict
+        return _as_outcome(verdict) if isinstance(verdict, _REFUSED) else verdict
 
     def _append(self, group: Group, term: Term, wall_us: int) -> None:
         ledger = self.ledger
@@ -223,10 +224,10 @@ class Desk:
 
     def settle(self) -> None:
         """Answer all that is committed."""
-        pending, committed = self.pending, self.ledger.committed
+        pending, committed, hosts = self.pending, self.ledger.committed, self.ledger.derived.hosts
         while pending and pending[0].end <= committed:
             done = pending.popleft()
-            self.answer(done.id, self._with_results(done))
+            self.effects.append(Answer(done.id, self._with_results(done) if hosts else done.outcome))
         while self.repetitions and self.repetitions[0][0] <= committed:
             _, _, done = heappop(self.repetitions)
             self.answer(done.id, done.outcome)
@@ -234,7 +235,7 @@ class Desk:
     def _with_results(self, done: Pending) -> Outcome:
         """It was settled just now, and so are the results of its changes."""
         outcome, derived = done.outcome, self.ledger.derived
-        if not derived.hosts or not isinstance(outcome, Stored):
+        if not isinstance(outcome, Stored):
             return outcome
         first = outcome.receipt.offset
         results = tuple([derived.results.get(offset) for offset in range(first, first + done.count)])

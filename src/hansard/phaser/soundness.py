@@ -75,7 +75,7 @@ def check_streams(streams: Streams) -> None:
             pieces = stream.pieces
             assert len(pieces) <= RECEIPTS_MAX, f"{len(pieces)} receipts of {connection}"
             if pieces:
-                assert (stream.last, stream.timestamp) == (pieces[-1].last, pieces[-1].timestamp), f"{stream}"
+                assert (stream.last, stream.timestamp) == (pieces[-1].last, pieces[-1].timestamp), f"{connection}"
         counted = [connection for connection, stream in settled.items() if stream.pieces]
         assert counted == list(streams.recent), "connections with receipts are not those that are counted"
         receipt_count = sum(len(stream.pieces) for stream in settled.values())

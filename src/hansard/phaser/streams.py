@@ -81,11 +81,22 @@ def pieces(batch: Batch) -> Iterator[Piece]:
 
 
 class Stream(Struct, frozen=True, array_like=True, gc=False):
-    """What is settled of one connection."""
+    """What is settled of one connection, as it is stored and sent."""
 
     last: int
     timestamp: int
     pieces: tuple[Piece, ...]
+
+
+class Settled:
+    """The same as it grows: with every piece that is committed."""
+
+    __slots__ = ("last", "pieces", "timestamp")
+
+    def __init__(self, last: int, timestamp: int, pieces: list[Piece]) -> None:
+        self.last = last
+        self.timestamp = timestamp
+        self.pieces = pieces
 
 
 class Fresh(Struct, frozen=True, gc=False):
@@ -138,7 +149,7 @@ class Streams:
         self.memory_us = memory_us
         self.forgotten = 0
         """The highest connection that was forgotten."""
-        self.settled: OrderedDict[int, Stream] = OrderedDict()
+        self.settled: OrderedDict[int, Settled] = OrderedDict()
         self.recent: OrderedDict[int, None] = OrderedDict()
         """Those of the settled ones that still have receipts, in the same order."""
         self.receipt_count = 0
@@ -203,21 +214,43 @@ class Streams:
 
     def commit(self, end: int) -> None:
         """Everything before an offset is committed: what it did is settled, and what is old by now is forgotten."""
-        pending, settled = self.pending, self.settled
+        pending, settled, waiting_of, recent = self.pending, self.settled, self.by_connection, self.recent
+        forget_us = self._oldest_us() + self.memory_us
         while pending and pending[0].offset < end:
             piece = pending.popleft()
-            waiting = self.by_connection[piece.connection]
+            connection, timestamp = piece.connection, piece.timestamp
+            waiting = waiting_of[connection]
             waiting.popleft()
             if not waiting:
-                del self.by_connection[piece.connection]
-            before = settled.get(piece.connection)
-            kept = (*before.pieces[1 - RECEIPTS_MAX :], piece) if before else (piece,)
-            settled[piece.connection] = Stream(piece.last, piece.timestamp, kept)
-            settled.move_to_end(piece.connection)
-            self.recent[piece.connection] = None
-            self.recent.move_to_end(piece.connection)
-            self.receipt_count += len(kept) - (len(before.pieces) if before else 0)
-            self._forget(piece.timestamp - self.memory_us)
+                del waiting_of[connection]
+            stream = settled.get(connection)
+            if stream is None:
+                settled[connection] = Settled(piece.last, timestamp, [piece])
+                recent[connection] = None
+                self.receipt_count += 1
+            else:
+                stream.last, stream.timestamp = piece.last, timestamp
+                settled.move_to_end(connection)
+                self._keep(connection, stream.pieces, piece)
+            if timestamp > forget_us or self.receipt_count > RECEIPTS_TOTAL_MAX:
+                self._forget(timestamp - self.memory_us)
+                forget_us = self._oldest_us() + self.memory_us
+
+    def _keep(self, connection: int, pieces: list[Piece], piece: Piece) -> None:
+        """As a receipt, the newest of its connection's."""
+        pieces.append(piece)
+        if len(pieces) > RECEIPTS_MAX:
+            del pieces[0]
+        else:
+            self.receipt_count += 1
+        self.recent[connection] = None
+        self.recent.move_to_end(connection)
+
+    def _oldest_us(self) -> int:
+        """When the connection was heard of that was silent the longest, or will be the first to be."""
+        for stream in self.settled.values():
+            return stream.timestamp
+        return self.pending[0].timestamp if self.pending else 0
 
     def _forget(self, before: int) -> None:
         """Connections that are too old, and receipts that are too many: those of who was silent the longest."""
@@ -232,7 +265,7 @@ class Streams:
             connection, _ = self.recent.popitem(last=False)
             stream = settled[connection]
             self.receipt_count -= len(stream.pieces)
-            settled[connection] = Stream(stream.last, stream.timestamp, ())
+            stream.pieces.clear()
 
     def cut(self, end: int) -> None:
         """Everything from an offset on is unrolled, and what it did with it."""
@@ -254,11 +287,15 @@ class Streams:
         self.restore(msgspec.msgpack.decode(content, type=Image))
 
     def image(self) -> Image:
-        return Image(self.forgotten, tuple(self.settled.items()))
+        streams = [(each, Stream(of.last, of.timestamp, tuple(of.pieces))) for each, of in self.settled.items()]
+        return Image(self.forgotten, tuple(streams))
 
     def restore(self, image: Image) -> None:
         """The settled table becomes the image; nothing is pending."""
-        self.forgotten, self.settled = image.forgotten, OrderedDict(image.streams)
+        self.forgotten = image.forgotten
+        self.settled = OrderedDict(
+            [(each, Settled(of.last, of.timestamp, list(of.pieces))) for each, of in image.streams]
+        )
         self.recent = OrderedDict((connection, None) for connection, stream in image.streams if stream.pieces)
         self.receipt_count = sum(len(stream.pieces) for _, stream in image.streams)
         self.pending.clear()

@@ -202,7 +202,7 @@ class Admin:
                 "committed": consensus.committed,
                 "synced": consensus.synced,
                 "end": consensus.log.end,
-                "voters": core.voters,
+                "voters": core.time.voters,
             },
             "participants": [
                 {"node": node, "address": known.address, "incarnation": known.incarnation, "zone": known.zone}

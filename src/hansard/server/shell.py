@@ -109,7 +109,7 @@ class Shell:
         self._inbox.append(submit)
         if len(self._inbox) >= EVENTS_MAX:
             self.turn()
-        elif self.vault.under_way(submit.bucket) < GROUPS_MAX:
+        elif not self._planned and self.vault.under_way(submit.bucket) < GROUPS_MAX:
             self._plan()
 
     def received(self, sender: str, messages: list[Message]) -> None:
@@ -173,12 +173,12 @@ class Shell:
 
     def _carry_out(self, effect: Effect, vault: Vault, peers: Peers, reception: Reception) -> None:
         match effect:
+            case Answer():
+                reception.answer(effect)
             case Send():
                 peers.say(effect.to, effect.address, effect.message)
             case Persist():
                 vault.persist(effect)
-            case Answer():
-                reception.answer(effect)
             case Committed():
                 reception.committed(effect)
             case Fetch():
