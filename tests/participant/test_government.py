@@ -274,9 +274,9 @@ def test_an_order_can_be_followed_to_its_end() -> None:
     left: list[int] = []
     while not left or left[-1]:
         cluster.run(0.01)
-        status, remaining = cluster.core("c").status("drain")
+        status, remaining = cluster.core("c").proposing.status("drain")
         if status is not None:
             left.append(remaining)
     assert left[0] == 6
     assert all(later <= earlier for earlier, later in pairwise(left))
-    assert cluster.core("c").status("another") == (None, 0)
+    assert cluster.core("c").proposing.status("another") == (None, 0)

@@ -93,6 +93,45 @@ def test_a_hop_that_comes_twice_is_submitted_once() -> None:
     assert len([send for _, send in cluster.sent if isinstance(send.message, HopAnswer)]) == 1
 
 
+def test_what_comes_together_goes_where_each_would_by_itself() -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    elsewhere = next(number for number in range(4) if cluster.leader(number) != leader)
+    other = next(key for key in KEYS if bucket_of(key_hash(key), 4) == elsewhere)
+    deadline_us = cluster.now_us + 3 * SECOND
+    wanted: list[tuple[type[object], bytes, int, int, int]] = [
+        (Stored, IN_ZERO, 0, 4, deadline_us),
+        (Stored, other, elsewhere, 4, deadline_us),
+        (Stored, IN_ZERO, 0, 4, deadline_us),
+        (Invalid, other, 0, 4, deadline_us),
+        (Expired, IN_ZERO, 0, 4, cluster.now_us),
+        (Stored, IN_ZERO, 0, 2, deadline_us),  # cut coarser, without a stream
+        (Stored, IN_ZERO, 0, 4, deadline_us),
+        (Stored, other, elsewhere, 4, deadline_us),
+    ]
+    ids = [cluster.next_id() for _ in wanted]
+    submits = [
+        Submit(id, bucket, build([key], [b"v"]), until_us, level)
+        for id, (_, key, bucket, level, until_us) in zip(ids, wanted, strict=True)
+    ]
+    cluster.happen(leader, *submits)
+    outcomes = [cluster.answer(id) for id in ids]
+    assert [type(outcome) for outcome in outcomes] == [kind for kind, *_ in wanted]
+    offsets = [outcomes[place].receipt.offset for place in (0, 2, 5, 6)]  # type: ignore[union-attr]
+    assert offsets == sorted(offsets)
+
+
+def test_what_comes_together_overtakes_nothing_that_has_to_wait() -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    key = next(key for key in KEYS if bucket_of(key_hash(key), 8) == 0)
+    ids = [cluster.next_id() for _ in range(4)]
+    cuts = zip(ids, (4, 8, 4, 4), strict=True)  # the second by a table that is not here yet
+    until_us = cluster.now_us + 60 * SECOND
+    cluster.happen(leader, *[Submit(id, 0, build([key], [b"v"]), until_us, level) for id, level in cuts])
+    assert [held.source for held in cluster.core(leader).router.parked.queues[0]] == ids[1:]
+
+
 def test_one_with_an_older_table_waits_for_the_newer_one() -> None:
     cluster = formed(3)
     follower = next(node for node in "abc" if node != cluster.leader(0))

@@ -23,8 +23,6 @@ from hansard.distributor import fact
 from hansard.distributor.command import Achievement, Report
 from hansard.distributor.distributor import Distributor
 from hansard.distributor.member import Member
-from hansard.distributor.orders import Status
-from hansard.distributor.wishes import remaining
 from hansard.phaser import effect as bucket
 from hansard.phaser import event as phaser
 
@@ -139,11 +137,6 @@ class Participant:
         known = self.consensus.roster.participants.get(node)
         return known.address if known is not None else self.consensus.post.contacts.get(node, "")
 
-    def status(self, order: str) -> tuple[Status | None, int]:
-        """What has become of an order, as far as is known here, and how many buckets it has still to move."""
-        status = self.distributor.orders.get(order)
-        return status, remaining(self.distributor, status.wish) if status is not None else 0
-
     # A turn.
 
     def turn(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
@@ -244,7 +237,9 @@ class Participant:
                 for copy in copies.take_busy():
                     self._take_turn(copy)
             if copies.stopped:
-                self._settle_stopped()
+                stopped, copies.stopped = copies.stopped, []
+                self.router.stopped(stopped)
+                self.reading.stopped(stopped)
             if self.time.due or self.proposing.busy:
                 self.proposing.more(self.time.stamp_us if self.time.known else 0)
 
@@ -354,11 +349,6 @@ class Participant:
         self.mending.follow()
         self.router.look_again()
 
-    def _settle_stopped(self) -> None:
-        stopped, self.copies.stopped = self.copies.stopped, []
-        self.router.stopped(stopped)
-        self.reading.stopped(stopped)
-
     def _take_turn(self, copy: Copy) -> None:
         assert copy.phaser is not None
         events, copy.inbox = copy.inbox, []
@@ -373,25 +363,38 @@ class Participant:
             self.proposing.reports.add(report)
 
     def _carry_out(self, copy: Copy, effects: Sequence[bucket.Effect]) -> None:
-        here, number, router = self.here, copy.bucket, self.router
+        """In their order. Most of what a busy leader has are answers, one after the other."""
+        answers: list[bucket.Answer] = []
         for effect in effects:
-            match effect:
-                case bucket.Answer():  # most of what a busy leader does is that
-                    router.answered(effect.id, effect.outcome)
-                case bucket.Send():
-                    if here.me:
-                        here.send(node_of(effect.to), Bucketed(number, here.me, effect.to, effect.message, copy.level))
-                case bucket.Persist():
-                    here.effects.append(Persist(number, copy.generation, effect.ticket, effect.writes))
-                case bucket.AnswerRead():
-                    self.reading.answered(effect.id, effect.outcome)
-                case bucket.Committed():
-                    here.effects.append(Committed(number, effect.end))
-                case bucket.Report():
-                    self._report(copy, Report(number, effect.epoch, Achievement(effect.achievement)))
-                case bucket.Fetch():
-                    here.effects.append(Fetch(number, effect.to, effect.term, effect.offset, effect.bytes_max))
-                case bucket.Pressure():
-                    here.effects.append(Pressure(number, effect.high))
-                case _:
-                    assert_never(effect)
+            if isinstance(effect, bucket.Answer):
+                answers.append(effect)
+            else:
+                if answers:
+                    self.router.answered(answers)
+                    answers = []
+                self._do(copy, effect)
+        if answers:
+            self.router.answered(answers)
+
+    def _do(self, copy: Copy, effect: bucket.Effect) -> None:
+        here, number = self.here, copy.bucket
+        match effect:
+            case bucket.Answer():
+                self.router.answered([effect])
+            case bucket.Send():
+                if here.me:
+                    here.send(node_of(effect.to), Bucketed(number, here.me, effect.to, effect.message, copy.level))
+            case bucket.Persist():
+                here.effects.append(Persist(number, copy.generation, effect.ticket, effect.writes))
+            case bucket.AnswerRead():
+                self.reading.answered(effect.id, effect.outcome)
+            case bucket.Committed():
+                here.effects.append(Committed(number, effect.end))
+            case bucket.Report():
+                self._report(copy, Report(number, effect.epoch, Achievement(effect.achievement)))
+            case bucket.Fetch():
+                here.effects.append(Fetch(number, effect.to, effect.term, effect.offset, effect.bytes_max))
+            case bucket.Pressure():
+                here.effects.append(Pressure(number, effect.high))
+            case _:
+                assert_never(effect)

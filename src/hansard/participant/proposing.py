@@ -17,7 +17,9 @@ from hansard.distributor.command import (
     Retire,
     encode,
 )
+from hansard.distributor.orders import Status
 from hansard.distributor.settings import BUCKETS_MAX
+from hansard.distributor.wishes import remaining
 
 from .connecting import Connecting
 from .effect import AnswerCommand
@@ -50,6 +52,12 @@ class Proposing:
     @property
     def busy(self) -> bool:
         return self.reports.waiting or self.connecting.busy
+
+    def status(self, order: str) -> tuple[Status | None, int]:
+        """What has become of an order, as far as is known here, and how many buckets it has still to move."""
+        distributor = self._here.distributor
+        status = distributor.orders.get(order)
+        return status, remaining(distributor, status.wish) if status is not None else 0
 
     def order(self, ordered: Ordered) -> None:
         """What is too long to be an order is none, and does not get into the log."""

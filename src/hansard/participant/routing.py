@@ -13,13 +13,14 @@ client, which knows what it has sent where; one without goes to the half that ha
 know has seen a newer table than ours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from hansard.batch import bucket_mask
 from hansard.distributor.bucket import Bucket
 from hansard.distributor.settings import BUCKETS_MAX
 from hansard.phaser import event as phaser
+from hansard.phaser.effect import Answer as Answered
 from hansard.phaser.outcome import (
     Busy,
     Expired,
@@ -261,11 +262,21 @@ class Router:
 
     # Answers.
 
-    def answered(self, number: int, outcome: Outcome) -> None:
+    def answered(self, answers: Iterable[Answered]) -> None:
         """By a phaser here."""
-        held = self.local.pop(number, None)
-        if held is not None:
-            self._come_back(held, outcome, 0)
+        local, effects = self.local, self._here.effects
+        for answer in answers:
+            held = local.pop(answer.id, None)
+            if held is None:
+                continue
+            source, outcome = held.source, answer.outcome
+            if isinstance(source, int) and isinstance(outcome, CONCLUSIVE):  # as it mostly is
+                self._release(held)
+                effects.append(Answer(source, outcome))
+                if self.ways.end(held.bucket, held.node) and self.parked.queues:
+                    self.look_at(held.bucket)
+            else:
+                self._come_back(held, outcome, 0)
 
     def hop_answered(self, answer: HopAnswer) -> None:
         held = self.away.pop(answer.number, None) if answer.process == self._here.process else None

@@ -147,7 +147,7 @@ class Admin:
             case Give():
                 self._give(Order(asked.id, asked.wish), lambda status: told(_given(status)))
             case Follow():
-                status, remaining = core.status(asked.id)
+                status, remaining = core.proposing.status(asked.id)
                 if status is None:
                     refused(f"there is no order {asked.id!r} here, or it was forgotten long ago")
                 else:
