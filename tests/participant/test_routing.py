@@ -6,8 +6,9 @@ from hansard.batch import build
 from hansard.batch.keyhash import bucket_of, key_hash
 from hansard.distributor.command import Move
 from hansard.participant.event import Connected, Received, Submit
-from hansard.participant.message import Hop, HopAnswer, Process
+from hansard.participant.message import Bucketed, Hop, HopAnswer, Process
 from hansard.participant.settings import Settings
+from hansard.phaser.message import Append
 from hansard.phaser.outcome import Busy, Expired, Gap, Invalid, Misplaced, NotLeader, Repeated, Stored, Unknown
 from tests.participant.cluster import SECOND, Cluster
 from tests.participant.test_government import KEYS, formed, stored
@@ -130,6 +131,32 @@ def test_what_comes_together_overtakes_nothing_that_has_to_wait() -> None:
     until_us = cluster.now_us + 60 * SECOND
     cluster.happen(leader, *[Submit(id, 0, build([key], [b"v"]), until_us, level) for id, level in cuts])
     assert [held.source for held in cluster.core(leader).router.parked.queues[0]] == ids[1:]
+
+
+@pytest.mark.parametrize("series", [None, 0], ids=["without a stream", "streams"])
+def test_what_came_together_when_another_one_begins_to_lead_is_stored_there_or_unknown(series: int | None) -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    heir, third = (node for node in "abc" if node != leader)
+    cluster.lose = lambda sender, send: isinstance(send.message, Bucketed) and isinstance(send.message.message, Append)
+    ids = [cluster.next_id() for _ in range(5)]
+    batches = [
+        build([IN_ZERO], [b"v"])
+        if series is None
+        else build([IN_ZERO], [b"v"], connection=100 + id, first_series=series, previous_series=-1)
+        for id in ids
+    ]
+    until_us = cluster.now_us + 20 * SECOND
+    cluster.happen(leader, *[Submit(id, 0, batch, until_us, 4) for id, batch in zip(ids, batches, strict=True)])
+    assert len(cluster.core(leader).router.local) == len(ids)
+    cluster.order(Move(0, (heir, leader, third)), at=heir)
+    cluster.until(lambda: cluster.leader(0) == heir)
+    cluster.lose = lambda sender, send: False
+    outcomes = [cluster.answer(id) for id in ids]
+    assert {type(outcome) for outcome in outcomes} <= ({Unknown} if series is None else {Stored, Repeated})
+    cluster.run(1)
+    router = cluster.core(leader).router
+    assert not router.local and not router.away and router.count == router.bytes == router.ways.total == 0
 
 
 def test_one_with_an_older_table_waits_for_the_newer_one() -> None:

@@ -11,10 +11,12 @@ from enum import Enum, auto
 
 from msgspec import Struct
 
-from hansard.batch import Batch
-from hansard.phaser.event import Continues
+from hansard.batch import Batch, bucket_mask
+from hansard.distributor.settings import BUCKETS_MAX
+from hansard.phaser.event import Continues, Event
 from hansard.phaser.streams import NO_CONNECTION
 
+from .event import Submit
 from .message import SUBMITTED, Process
 
 
@@ -74,6 +76,32 @@ class Held(Struct, eq=False, gc=False):
     def unmistakable(self) -> bool:
         """Whoever has it already knows it again: by its series, or by its place in the log."""
         return self.imported or self.batch.header.connection != NO_CONNECTION
+
+
+class Straight(Struct, gc=False):
+    """The way to a phaser here, on which others go in this turn."""
+
+    level: int
+    epoch: int
+    inbox: list[Event]
+
+
+def held_of(order: int, submit: Submit) -> Held:
+    where = (submit.bucket, submit.batch, submit.deadline_us, submit.buckets, submit.continues)
+    return Held(order, submit.id, *where)
+
+
+def is_sound(submit: Submit) -> bool:
+    """Whether all its keys are the bucket's at the level for which it was cut."""
+    bucket, level = submit.bucket, submit.buckets
+    if level == 1:
+        return bucket == 0
+    return is_bucket(submit) and bool(bucket_mask(submit.batch, bucket, level).all())
+
+
+def is_bucket(held: Held | Submit) -> bool:
+    """Whether there can be such a bucket at such a level."""
+    return 0 <= held.bucket < held.buckets <= BUCKETS_MAX and held.buckets.bit_count() == 1
 
 
 class Parked:

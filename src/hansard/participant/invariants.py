@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from hansard.distributor.records import has
 
+from .event import Submit
 from .held import Place
 from .name import named
 from .participant import Participant
@@ -39,7 +40,8 @@ def check_router(router: Router, running: set[int]) -> None:
     """Every submission is in one place, and all of them are counted."""
     local, away = list(router.local.values()), list(router.away.values())
     parked = [held for queue in router.parked.queues.values() for held in queue]
-    assert all(held.place is Place.LOCAL and held.bucket in running for held in local)
+    assert all(isinstance(held, Submit) or held.place is Place.LOCAL for held in local)
+    assert all(held.bucket in running for held in local)
     assert all(held.place is Place.AWAY for held in away)
     assert all(held.place is Place.PARKED for held in parked)
     assert all(router.parked.queues.values()), "a queue without anything in it holds up what comes next"

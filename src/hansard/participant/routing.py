@@ -17,8 +17,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from hansard.batch import bucket_mask
-from hansard.distributor.bucket import Bucket
-from hansard.distributor.settings import BUCKETS_MAX
 from hansard.phaser import event as phaser
 from hansard.phaser.effect import Answer as Answered
 from hansard.phaser.outcome import (
@@ -38,7 +36,7 @@ from hansard.phaser.outcome import (
 from .copies import Copies
 from .effect import Answer
 from .event import Import, Submit
-from .held import AWAY, GONE, LOCAL, PARKED, Held, Origin, Parked, Ways
+from .held import AWAY, GONE, LOCAL, PARKED, Held, Origin, Parked, Straight, Ways, held_of, is_bucket, is_sound
 from .here import Here
 from .hops import Register, Verdict
 from .message import SUBMITTED, Hop, HopAnswer
@@ -66,7 +64,8 @@ class Router:
         self._copies = copies
         self._number = 0
         """Of the last attempt, and of the last submission that came."""
-        self.local: dict[int, Held] = {}
+        self.local: dict[int, Held | Submit] = {}
+        """What went straight there as it came."""
         self.away: dict[int, Held] = {}
         self.parked = Parked()
         self.ways = Ways()
@@ -79,30 +78,50 @@ class Router:
     # Coming in.
 
     def submit(self, submits: Sequence[Submit]) -> None:
-        """What came one after the other: where the first of a bucket was handed over, those with it are, too."""
-        straight: dict[int, Bucket] = {}
+        """What came one after the other. Where the first of a bucket was handed over, those with it go straight there,
+        as they are, if there is nothing more to say about them: that is most of what a busy leader gets."""
+        here, local, queues = self._here, self.local, self.parked.queues
+        now_us, node, settings = here.now_us, here.node, here.settings
+        straight: dict[int, Straight] = {}
         for submit in submits:
-            self._number += 1
-            bucket, level, continues = submit.bucket, submit.buckets, submit.continues
-            held = Held(self._number, submit.id, bucket, submit.batch, submit.deadline_us, level, continues)
-            if not self._admit(held, sound=_is_sound(held)):
+            bucket, batch = submit.bucket, submit.batch
+            way = straight.get(bucket)
+            if (
+                way is None
+                or way.level != submit.buckets
+                or submit.deadline_us <= now_us
+                or self.count >= settings.held_count_max
+                or self.bytes + batch.length > settings.held_bytes_max
+                or bucket in queues
+                or not is_sound(submit)
+            ):
+                self._go(submit, straight)
                 continue
-            record = straight.get(bucket)
-            if record is not None and record.level == level:
-                self._hand_over(held, record.epoch)
-                continue
-            self._begin(held)
-            if held.place is LOCAL:
-                straight[held.bucket] = self._here.distributor.buckets[held.bucket]
-            else:  # nothing overtakes it
-                straight.pop(held.bucket, None)
+            self._number += 2  # its place in the order, and its attempt
+            number = self._number
+            way.inbox.append(phaser.Submit(number, batch, submit.deadline_us, way.epoch, way.level, submit.continues))
+            local[number] = submit
+            self.ways.begin(bucket, node)
+            self.count += 1
+            self.bytes += batch.length
+
+    def _go(self, submit: Submit, straight: dict[int, Straight]) -> None:
+        """By itself; and if it is handed over here, so may be what comes with it."""
+        self._number += 1
+        held = held_of(self._number, submit)
+        if not self._admit(held, sound=is_sound(submit)):
+            return
+        self._begin(held)
+        if held.place is LOCAL:
+            record = self._here.distributor.buckets[held.bucket]
+            straight[held.bucket] = Straight(record.level, record.epoch, self._copies.running[held.bucket].inbox)
 
     def bring(self, event: Import) -> None:
         """It goes the way of a submission. Whose keys are in it is not asked: the leader takes what is its own."""
         self._number += 1
         where = (event.bucket, event.batch, event.deadline_us, event.buckets, None, event.follows)
         held = Held(self._number, event.id, *where)
-        if self._admit(held, sound=_is_bucket(held) and event.follows >= 0):
+        if self._admit(held, sound=is_bucket(held) and event.follows >= 0):
             self._begin(held)
 
     def hopped(self, hop: Hop) -> None:
@@ -264,19 +283,24 @@ class Router:
 
     def answered(self, answers: Iterable[Answered]) -> None:
         """By a phaser here."""
-        local, effects = self.local, self._here.effects
+        local, effects, node = self.local, self._here.effects, self._here.node
         for answer in answers:
-            held = local.pop(answer.id, None)
-            if held is None:
-                continue
-            source, outcome = held.source, answer.outcome
-            if isinstance(source, int) and isinstance(outcome, CONCLUSIVE):  # as it mostly is
-                self._release(held)
-                effects.append(Answer(source, outcome))
-                if self.ways.end(held.bucket, held.node) and self.parked.queues:
+            held, outcome = local.pop(answer.id, None), answer.outcome
+            if isinstance(held, Submit) and isinstance(outcome, CONCLUSIVE):  # as it mostly is
+                self.count -= 1
+                self.bytes -= held.batch.length
+                effects.append(Answer(held.id, outcome))
+                if self.ways.end(held.bucket, node) and self.parked.queues:
                     self.look_at(held.bucket)
-            else:
-                self._come_back(held, outcome, 0)
+            elif held is not None:
+                self._come_back(self._locally(answer.id, held), outcome, 0)
+
+    def _locally(self, number: int, held: Held | Submit) -> Held:
+        if isinstance(held, Held):
+            return held
+        here = held_of(number - 1, held)
+        here.place, here.node = LOCAL, self._here.node
+        return here
 
     def hop_answered(self, answer: HopAnswer) -> None:
         held = self.away.pop(answer.number, None) if answer.process == self._here.process else None
@@ -343,7 +367,7 @@ class Router:
         """The phasers here were given up, with what they had."""
         gone = set(buckets)
         for number in [number for number, held in self.local.items() if held.bucket in gone]:
-            self._come_back(self.local.pop(number), Unknown(), 0)
+            self._come_back(self._locally(number, self.local.pop(number)), Unknown(), 0)
 
     def tick(self) -> None:
         now_us = self._here.now_us
@@ -356,15 +380,3 @@ class Router:
                 self._route(held, anyway=True)
                 if held.place is PARKED:
                     break
-
-
-def _is_sound(held: Held) -> bool:
-    """Whether all its keys are the bucket's at the level for which it was cut."""
-    bucket, level = held.bucket, held.buckets
-    if level == 1:
-        return bucket == 0
-    return _is_bucket(held) and bool(bucket_mask(held.batch, bucket, level).all())
-
-
-def _is_bucket(held: Held) -> bool:
-    return 0 <= held.bucket < held.buckets <= BUCKETS_MAX and held.buckets.bit_count() == 1
