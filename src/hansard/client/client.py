@@ -178,7 +178,8 @@ class AsyncClient:
         tags: Sequence[Sequence[str]] | None = None,
     ) -> Sequence[Receipt]:
         """Columns of equal length, as one batch for each bucket: what is in one is stored as a whole or not at all.
-        Where that came out differently for some of them, PartlyStored says it of each change."""
+        Where that came out differently for some of them, PartlyStored says it of each change. What no batch can hold
+        (16 MiB for one bucket) is LimitExceeded; a `producer` takes any amount."""
         return await self._numbering_submits().submit_columns(checked_columns(keys, values, tags))
 
     async def submit_batch(self, batch: Batch) -> Sequence[Receipt]:

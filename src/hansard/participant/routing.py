@@ -65,7 +65,7 @@ class Router:
         self._number = 0
         """Of the last attempt, and of the last submission that came."""
         self.local: dict[int, Held | Submit] = {}
-        """What went straight there as it came."""
+        """By the numbers of their attempts; what went straight there is kept as it came."""
         self.away: dict[int, Held] = {}
         self.parked = Parked()
         self.ways = Ways()
