@@ -5,7 +5,7 @@ import pytest
 from hansard.batch import build
 from hansard.batch.keyhash import bucket_of, key_hash
 from hansard.distributor.command import Move
-from hansard.participant.event import Connected, Received, Submit
+from hansard.participant.event import Connected, Leave, Received, Submit
 from hansard.participant.message import Bucketed, Hop, HopAnswer, Process
 from hansard.participant.settings import Settings
 from hansard.phaser.message import Append
@@ -157,6 +157,19 @@ def test_what_came_together_when_another_one_begins_to_lead_is_stored_there_or_u
     cluster.run(1)
     router = cluster.core(leader).router
     assert not router.local and not router.away and router.count == router.bytes == router.ways.total == 0
+
+
+def test_what_came_together_is_unknown_where_its_node_departs() -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    cluster.lose = lambda sender, send: isinstance(send.message, Bucketed) and isinstance(send.message.message, Append)
+    ids, until_us = [cluster.next_id() for _ in range(5)], cluster.now_us + 20 * SECOND
+    cluster.happen(leader, *[Submit(id, 0, build([IN_ZERO], [b"v"]), until_us, 4) for id in ids])
+    assert len(cluster.core(leader).router.local) == len(ids)
+    cluster.happen(next(node for node in "abc" if node != leader), Leave(leader))
+    assert {type(cluster.answer(id)) for id in ids} == {Unknown}
+    router = cluster.core(leader).router
+    assert not router.local and router.count == router.bytes == router.ways.total == 0
 
 
 def test_one_with_an_older_table_waits_for_the_newer_one() -> None:
