@@ -105,7 +105,7 @@ def test_what_was_granted_to_a_former_life_is_not_taken_for_ones_own() -> None:
     """A process on an empty disk counts its sessions from the start again, and finds the table as it was."""
     distributor = Distributor()
     distributor.make(Found(1))
-    here = Here("a", Settings(), distributor, lambda: 0.0, lambda node: node)
+    here = Here("a", Settings(), distributor, lambda: 0.0)
     numbers = []
     for life in (5, 6):
         here.process = Process(life, 1)

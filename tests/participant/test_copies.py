@@ -14,7 +14,7 @@ def test_nothing_is_dropped_by_a_table_that_may_be_old() -> None:
     distributor = Distributor()
     other = Member("b", 1)
     distributor.buckets = [Bucket(epoch=3, leader=other, members=(other,), opened=3, full=(other,), level=1)]
-    here = Here("a", Settings(), distributor, lambda: 0.0, lambda node: node)
+    here = Here("a", Settings(), distributor, lambda: 0.0)
     copies = Copies(here, {0: Standing(counted=0, expanded=0, end=4)})
     copies.follow(0)
     assert here.effects == []

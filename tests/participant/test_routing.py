@@ -6,10 +6,12 @@ from hansard.batch import build
 from hansard.batch.keyhash import bucket_of, key_hash
 from hansard.distributor.command import Move
 from hansard.participant.event import Connected, Leave, Received, Submit
+from hansard.participant.held import held_of
 from hansard.participant.message import Bucketed, Hop, HopAnswer, Process
 from hansard.participant.settings import Settings
+from hansard.phaser.effect import Answer as Answered
 from hansard.phaser.message import Append
-from hansard.phaser.outcome import Busy, Expired, Gap, Invalid, Misplaced, NotLeader, Repeated, Stored, Unknown
+from hansard.phaser.outcome import Busy, Expired, Gap, Invalid, Misplaced, NotLeader, Receipt, Repeated, Stored, Unknown
 from tests.participant.cluster import SECOND, Cluster
 from tests.participant.test_government import KEYS, formed, stored
 
@@ -170,6 +172,55 @@ def test_what_came_together_is_unknown_where_its_node_departs() -> None:
     assert {type(cluster.answer(id)) for id in ids} == {Unknown}
     router = cluster.core(leader).router
     assert not router.local and router.count == router.bytes == router.ways.total == 0
+
+
+def test_what_is_for_us_to_lead_does_not_overtake_what_is_under_way_to_who_led_before() -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    heir, third = (node for node in "abc" if node != leader)
+    cluster.lose = lambda sender, send: isinstance(send.message, HopAnswer)
+    first = cluster.submit(heir, IN_ZERO, seconds=60)
+    cluster.run(1)
+    router = cluster.core(heir).router
+    assert [held.source for held in router.away.values()] == [first]
+    cluster.order(Move(0, (heir, leader, third)), at=heir)
+    cluster.until(lambda: str(cluster.core(heir).distributor.buckets[0].leader).startswith(heir))
+    second = cluster.submit(heir, IN_ZERO, seconds=60)
+    assert [held.source for held in router.parked.queues[0]] == [second] and not router.local
+    assert isinstance(cluster.answer(second), Stored)  # after a while: who does not answer may never do
+
+
+def test_what_waits_for_others_on_their_way_goes_when_the_last_of_them_is_answered() -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    cluster.lose = lambda sender, send: isinstance(send.message, Bucketed) and isinstance(send.message.message, Append)
+    ids, until_us = [cluster.next_id() for _ in range(4)], cluster.now_us + 20 * SECOND
+    submits = [Submit(id, 0, build([IN_ZERO], [b"v"]), until_us, 4) for id in ids]
+    cluster.happen(leader, *submits[:3])
+    router = cluster.core(leader).router
+    numbers = list(router.local)
+    router.parked.put(held_of(1 << 20, submits[3]))
+    router.count, router.bytes = router.count + 1, router.bytes + submits[3].batch.length
+    stored = [Answered(number, Stored(Receipt(0, 0))) for number in numbers]
+    router.answered(stored[:2])
+    assert router.parked.queues and router.ways.total == 1
+    router.answered(stored[2:])
+    assert not router.parked.queues and router.ways.total == len(router.local) == router.count == 1
+
+
+def test_a_member_that_comes_back_at_another_address_is_fed_there() -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    member = next(node for node in "abc" if node != leader)
+    assert stored(cluster, leader, IN_ZERO)
+    roster = cluster.core(leader).consensus.roster
+    before = roster.participants[member]
+    cluster.crash(member)
+    cluster.nodes[member].address = "moved"
+    cluster.start(member)
+    assert stored(cluster, leader, IN_ZERO)
+    after = roster.participants[member]
+    assert after.address == "moved" != before.address and after.incarnation == before.incarnation
 
 
 def test_one_with_an_older_table_waits_for_the_newer_one() -> None:

@@ -4,6 +4,7 @@ from .cluster import ClusterId, NodeId, Peer
 from .ledger import Ledger
 from .log import Log
 from .machine import Machine
+from .post import Post
 from .role import Role
 from .roster import Roster
 from .seat import Seat
@@ -11,6 +12,7 @@ from .seat import Seat
 
 class View:
     ledger: Ledger
+    post: Post
     seat: Seat
 
     @property
@@ -60,3 +62,10 @@ class View:
     @property
     def machine(self) -> Machine:
         return self.ledger.machine
+
+    def address_of(self, node: NodeId) -> str:
+        """Where a node is by the log, or was last heard of if it is not there; empty if that is not known."""
+        if node == self.peer.node:
+            return self.post.address
+        known = self.roster.participants.get(node)
+        return known.address if known is not None else self.post.contacts.get(node, "")

@@ -106,4 +106,7 @@ class ClusterClock:
         if self._offset_us is None:
             return wall_us
         cluster_us = now_us + self._offset_us
-        return min(max(wall_us, cluster_us - TOLERANCE_US), cluster_us + TOLERANCE_US)
+        ahead_us = wall_us - cluster_us
+        if ahead_us > TOLERANCE_US:
+            return cluster_us + TOLERANCE_US
+        return wall_us if ahead_us >= -TOLERANCE_US else cluster_us - TOLERANCE_US

@@ -30,10 +30,11 @@ class Connecting:
         self._asked_us = 0
         self._next = self._end = 0
         self._until_us = 0
-        self._waiting: deque[Connect] = deque()
+        self.unnumbered: deque[Connect] = deque()
+        """Who waits for a number."""
         self._named: dict[str, list[Connect]] = {}
         """Who waits for a name; nobody, where it is only to be kept."""
-        self._wanted: dict[str, None] = {}
+        self.unnamed: dict[str, None] = {}
         """Names that are to be proposed."""
         self._naming = False
         """Some are on their way into the log."""
@@ -41,11 +42,6 @@ class Connecting:
         """Of those who wait."""
         self._wall_us = 0
         """The cluster's time; 0 if it is not known."""
-
-    @property
-    def busy(self) -> bool:
-        """Somebody waits for a number, or a name is to be proposed."""
-        return bool(self._waiting or self._wanted)
 
     def connect(self, connect: Connect) -> None:
         length = len(connect.name.encode(errors="surrogatepass"))
@@ -57,12 +53,12 @@ class Connecting:
             self._want(connect.name)
             self._named[connect.name].append(connect)
         else:
-            self._waiting.append(connect)
+            self.unnumbered.append(connect)
 
     def _want(self, name: str) -> None:
         if name not in self._named:
             self._named[name] = []
-            self._wanted[name] = None
+            self.unnamed[name] = None
 
     def used(self, submits: Sequence[Submit]) -> None:
         """Clients submit by their connections. A name in use is asked for again now and then, or it would expire while
@@ -89,17 +85,17 @@ class Connecting:
         wished: list[Grant | Names] = []
         if not here.distributor.connecting:
             return wished
-        if self._waiting:
+        if self.unnumbered:
             self._give_out()
-            if self._waiting and not self._granting:
+            if self.unnumbered and not self._granting:
                 self._granting, self._asked_us = True, here.now_us
                 self._grant += 1
-                wished.append(Grant(self._grant, max(here.settings.connections, len(self._waiting))))
-        if self._wanted and wall_us and not self._naming:
+                wished.append(Grant(self._grant, max(here.settings.connections, len(self.unnumbered))))
+        if self.unnamed and wall_us and not self._naming:
             self._naming = True
-            names = list(self._wanted)[:NAMES_AT_ONCE]
+            names = list(self.unnamed)[:NAMES_AT_ONCE]
             for name in names:
-                del self._wanted[name]
+                del self.unnamed[name]
             broken = [max([connect.broken for connect in self._named[name]], default=0) for name in names]
             wished.append(Names(tuple(zip(names, broken, strict=True)), wall_us))
         return wished
@@ -108,8 +104,8 @@ class Connecting:
         self._look_for_grant()
         if self._here.now_us >= self._until_us:
             self._next = self._end
-        while self._waiting and self._next < self._end:
-            self._answer(self._waiting.popleft(), self._next)
+        while self.unnumbered and self._next < self._end:
+            self._answer(self.unnumbered.popleft(), self._next)
             self._next += 1
 
     def _look_for_grant(self) -> None:
@@ -135,11 +131,11 @@ class Connecting:
 
     def tick(self) -> None:
         now_us = self._here.now_us
-        while self._waiting and self._waiting[0].deadline_us <= now_us:
-            self._answer(self._waiting.popleft(), 0)
+        while self.unnumbered and self.unnumbered[0].deadline_us <= now_us:
+            self._answer(self.unnumbered.popleft(), 0)
         for name, waiting in list(self._named.items()):
             for connect in [connect for connect in waiting if connect.deadline_us <= now_us]:
                 waiting.remove(connect)
                 self._answer(connect, 0)
-            if not waiting and name in self._wanted:  # one that is in use is wanted again by itself
-                del self._named[name], self._wanted[name]
+            if not waiting and name in self.unnamed:  # one that is in use is wanted again by itself
+                del self._named[name], self.unnamed[name]

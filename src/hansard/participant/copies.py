@@ -118,7 +118,12 @@ class Copies:
     def take_busy(self) -> list[Copy]:
         """Those to whom something has happened since they were last taken."""
         busy, self.busy = self.busy, {}
-        return [copy for number in busy if (copy := self.running.get(number)) is not None and copy.inbox]
+        taken: list[Copy] = []
+        for number in busy:
+            copy = self.running.get(number)
+            if copy is not None and copy.inbox:
+                taken.append(copy)
+        return taken
 
     def happen(self, bucket: int, event: phaser.Event) -> bool:
         """Says whether there is anybody to whom it happens. While a copy is loading nothing happens to it: what others
@@ -133,9 +138,12 @@ class Copies:
     def received(self, message: Bucketed) -> None:
         """What comes from the other side of a split that we have not heard of is not for our copy as it is. It will be
         said again."""
-        copy = self.running.get(message.bucket)
-        if copy is not None and message.to == self._here.me and message.level <= copy.level:
-            self.happen(message.bucket, phaser.Received(message.sender, message.message))
+        bucket = message.bucket
+        copy = self.running.get(bucket)
+        if copy is None or copy.phaser is None or message.to != self._here.me or message.level > copy.level:
+            return
+        copy.inbox.append(phaser.Received(message.sender, message.message))
+        self.busy[bucket] = None
 
     def tick(self) -> None:
         """For all that wait for something; most buckets are at rest most of the time."""

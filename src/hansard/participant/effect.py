@@ -197,10 +197,8 @@ Notice = (
 )
 """What somebody should know; of these, `Left`, `Superseded` and `Outdated` are the end."""
 
-Effect = (
-    Send
-    | Persist
-    | Answer
+Deed = (
+    Persist
     | Committed
     | Fetch
     | AnswerRead
@@ -215,3 +213,5 @@ Effect = (
     | Mend
     | Notice
 )
+"""Whatever else there is to do."""
+Effect = Send | Answer | Deed

@@ -84,6 +84,8 @@ class Straight(Struct, gc=False):
     level: int
     epoch: int
     inbox: list[Event]
+    count: int = 0
+    """Of those that went."""
 
 
 def held_of(order: int, submit: Submit) -> Held:
@@ -160,17 +162,17 @@ class Ways:
     def __init__(self) -> None:
         self._counts: dict[int, dict[str, int]] = {}
 
-    def begin(self, bucket: int, node: str) -> None:
+    def begin(self, bucket: int, node: str, count: int = 1) -> None:
         counts = self._counts.get(bucket)
         if counts is None:
-            self._counts[bucket] = {node: 1}
+            self._counts[bucket] = {node: count}
         else:
-            counts[node] = counts.get(node, 0) + 1
+            counts[node] = counts.get(node, 0) + count
 
-    def end(self, bucket: int, node: str) -> bool:
-        """Says whether that was the last one on this way."""
+    def end(self, bucket: int, node: str, count: int = 1) -> bool:
+        """Says whether there are no more on this way."""
         counts = self._counts[bucket]
-        left = counts[node] - 1
+        left = counts[node] - count
         if left:
             counts[node] = left
             return False

@@ -8,8 +8,12 @@ from hansard.phaser.government import NodeId
 
 from .effect import Effect, Send
 from .message import Message, Process
-from .name import named
+from .name import named, node_of
 from .settings import Settings
+
+
+def _nowhere(_node: str) -> str:
+    return ""
 
 
 class Here:
@@ -25,6 +29,7 @@ class Here:
         "own",
         "process",
         "settings",
+        "ways",
     )
 
     def __init__(
@@ -33,7 +38,6 @@ class Here:
         settings: Settings,
         distributor: Distributor,
         jitter: Callable[[], float],
-        address: Callable[[str], str],
     ) -> None:
         self.node = node
         self.settings = settings
@@ -48,8 +52,10 @@ class Here:
         self.process = Process(0, 0)
         self.now_us = 0
         self._jitter = jitter
-        self.address = address
+        self.address: Callable[[str], str] = _nowhere
         """Where a node is; empty if that is not known."""
+        self.ways: dict[NodeId, tuple[str, str]] = {}
+        """To those members to whom something was sent: these change only where the log has had a turn."""
 
     def become(self, member: Member | None) -> None:
         self.member, self.me = member, named(member) if member is not None else ""
@@ -59,6 +65,15 @@ class Here:
             self.own.append(message)
         elif address := self.address(to):
             self.effects.append(Send(to, address, message))
+
+    def way(self, member: NodeId) -> tuple[str, str] | None:
+        """The node that a member of governments is on, and its address; None where that is not known, or is here."""
+        node = node_of(member)
+        address = self.address(node) if node != self.node else ""
+        if not address:
+            return None
+        self.ways[member] = node, address
+        return node, address
 
     def retry_us(self) -> int:
         """When somebody who is refused shall come again: not all at the same time."""

@@ -96,8 +96,7 @@ class Participant:
         applications: Sequence[Callable[[], Application]] = (),
     ) -> None:
         self.distributor = Distributor()
-        self._address = address
-        self.here = here = Here(node, settings, self.distributor, jitter, self._where)
+        self.here = here = Here(node, settings, self.distributor, jitter)
         here.now_us = now_us
         self.copies = Copies(here, shelf, applications)
         self.consensus = Consensus(
@@ -113,6 +112,7 @@ class Participant:
             zone=zone,
             inventory=fact.encode(self.copies.inventory()),
         )
+        here.address = self.consensus.address_of
         here.process = Process(self.consensus.peer.life, self.consensus.ledger.session)
         self.time = Timekeeping(here, self.consensus)
         self.router = Router(here, self.copies)
@@ -129,13 +129,6 @@ class Participant:
         have changed; and where time has passed it had one, so that whoever looks after these need not look else."""
         self._told = True
         """The log has told the distributor something. How many copies are wanted may change by it, and no bucket."""
-
-    def _where(self, node: str) -> str:
-        """Where a node is by the log, or was last heard of if it is not there; empty if that is not known."""
-        if node == self.here.node:
-            return self._address
-        known = self.consensus.roster.participants.get(node)
-        return known.address if known is not None else self.consensus.post.contacts.get(node, "")
 
     # A turn.
 
@@ -154,7 +147,9 @@ class Participant:
                 self._submit(submits)
                 submits = []
             if isinstance(event, Received) and isinstance(event.message, Bucketed):
-                self.copies.received(event.message)  # most of what else happens to a busy node is that
+                self.copies.received(event.message)
+            elif isinstance(event, Persisted):
+                self._persisted(event)  # most of what else happens to a busy node are these two
             else:
                 self._handle(event)
         if submits:
@@ -264,8 +259,9 @@ class Participant:
             self._log.append(log.Persisted(persisted.ticket))
             return
         copy = self.copies.running.get(persisted.part)
-        if copy is not None and copy.generation == persisted.generation:
-            self.copies.happen(persisted.part, phaser.Persisted(persisted.ticket))
+        if copy is not None and copy.phaser is not None and copy.generation == persisted.generation:
+            copy.inbox.append(phaser.Persisted(persisted.ticket))
+            self.copies.busy[persisted.part] = None
 
     def _received(self, sender: str, message: Message) -> None:
         match message:
@@ -300,7 +296,9 @@ class Participant:
     def _agree(self) -> None:
         events, self._log = self._log, []
         self.consulted = True
-        for effect in self.consensus.turn(events, self.here.now_us):
+        effects = self.consensus.turn(events, self.here.now_us)
+        self.here.ways.clear()
+        for effect in effects:
             self._agreed(effect)
         self._find_myself()
 
@@ -363,38 +361,39 @@ class Participant:
             self.proposing.reports.add(report)
 
     def _carry_out(self, copy: Copy, effects: Sequence[bucket.Effect]) -> None:
-        """In their order. Most of what a busy leader has are answers, one after the other."""
+        """In their order. Most of what a busy leader has are answers, one after the other; then what it sends."""
+        here, number = self.here, copy.bucket
         answers: list[bucket.Answer] = []
         for effect in effects:
             if isinstance(effect, bucket.Answer):
                 answers.append(effect)
-            else:
-                if answers:
-                    self.router.answered(answers)
-                    answers = []
-                self._do(copy, effect)
+                continue
+            if answers:
+                self.router.answered(answers)
+                answers = []
+            match effect:
+                case bucket.Send():
+                    if here.me:
+                        to = effect.to
+                        message = Bucketed(number, here.me, to, effect.message, copy.level)
+                        way = here.ways.get(to) or here.way(to)
+                        if way is not None:
+                            here.effects.append(Send(*way, message))
+                        else:
+                            here.send(node_of(to), message)
+                case bucket.Persist():
+                    here.effects.append(Persist(number, copy.generation, effect.ticket, effect.writes))
+                case bucket.Committed():
+                    here.effects.append(Committed(number, effect.end))
+                case bucket.AnswerRead():
+                    self.reading.answered(effect.id, effect.outcome)
+                case bucket.Report():
+                    self._report(copy, Report(number, effect.epoch, Achievement(effect.achievement)))
+                case bucket.Fetch():
+                    here.effects.append(Fetch(number, effect.to, effect.term, effect.offset, effect.bytes_max))
+                case bucket.Pressure():
+                    here.effects.append(Pressure(number, effect.high))
+                case _:
+                    assert_never(effect)
         if answers:
             self.router.answered(answers)
-
-    def _do(self, copy: Copy, effect: bucket.Effect) -> None:
-        here, number = self.here, copy.bucket
-        match effect:
-            case bucket.Answer():
-                self.router.answered([effect])
-            case bucket.Send():
-                if here.me:
-                    here.send(node_of(effect.to), Bucketed(number, here.me, effect.to, effect.message, copy.level))
-            case bucket.Persist():
-                here.effects.append(Persist(number, copy.generation, effect.ticket, effect.writes))
-            case bucket.AnswerRead():
-                self.reading.answered(effect.id, effect.outcome)
-            case bucket.Committed():
-                here.effects.append(Committed(number, effect.end))
-            case bucket.Report():
-                self._report(copy, Report(number, effect.epoch, Achievement(effect.achievement)))
-            case bucket.Fetch():
-                here.effects.append(Fetch(number, effect.to, effect.term, effect.offset, effect.bytes_max))
-            case bucket.Pressure():
-                here.effects.append(Pressure(number, effect.high))
-            case _:
-                assert_never(effect)

@@ -51,7 +51,9 @@ class Proposing:
 
     @property
     def busy(self) -> bool:
-        return self.reports.waiting or self.connecting.busy
+        """Looked at in every turn, where there is mostly nothing."""
+        reports, connecting = self.reports, self.connecting
+        return bool((reports.added and not reports.under_way) or connecting.unnumbered or connecting.unnamed)
 
     def status(self, order: str) -> tuple[Status | None, int]:
         """What has become of an order, as far as is known here, and how many buckets it has still to move."""

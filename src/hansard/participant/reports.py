@@ -9,22 +9,18 @@ from hansard.distributor.command import Report, Reports
 
 class Reporting:
     def __init__(self) -> None:
-        self._waiting: dict[tuple[int, str], Report] = {}
+        self.added: dict[tuple[int, str], Report] = {}
+        """What waits to be proposed."""
         self.under_way = 0
         """The proposal that carries the others; 0 if there is none."""
 
-    @property
-    def waiting(self) -> bool:
-        """There is something to propose, and nothing under way."""
-        return bool(self._waiting) and not self.under_way
-
     def add(self, report: Report) -> None:
         """A later one of the same kind takes its place."""
-        self._waiting[report.bucket, report.achievement] = report
+        self.added[report.bucket, report.achievement] = report
 
     def take(self) -> Reports | None:
-        """What to propose now."""
-        if not self.waiting:
+        """What to propose now, unless something is under way."""
+        if not self.added or self.under_way:
             return None
-        reports, self._waiting = tuple(self._waiting.values()), {}
+        reports, self.added = tuple(self.added.values()), {}
         return Reports(reports)

@@ -78,14 +78,16 @@ class Router:
     # Coming in.
 
     def submit(self, submits: Sequence[Submit]) -> None:
-        """What came one after the other. Where the first of a bucket was handed over, those with it go straight there,
-        as they are, if there is nothing more to say about them: that is most of what a busy leader gets."""
-        here, local, queues = self._here, self.local, self.parked.queues
+        """What came one after the other. Where the phaser that it is for is here, it goes straight there, as it is, if
+        there is nothing more to say about it: that is most of what a busy leader gets."""
+        here, local, queues, busy = self._here, self.local, self.parked.queues, self._copies.busy
         now_us, node, settings = here.now_us, here.node, here.settings
-        straight: dict[int, Straight] = {}
+        straight: dict[int, Straight | None] = {}
         for submit in submits:
             bucket, batch = submit.bucket, submit.batch
-            way = straight.get(bucket)
+            if bucket not in straight:
+                straight[bucket] = self._straight(bucket)
+            way = straight[bucket]
             if (
                 way is None
                 or way.level != submit.buckets
@@ -95,26 +97,36 @@ class Router:
                 or bucket in queues
                 or not is_sound(submit)
             ):
-                self._go(submit, straight)
+                self._go(submit)
                 continue
             self._number += 2  # its place in the order, and its attempt
             number = self._number
             way.inbox.append(phaser.Submit(number, batch, submit.deadline_us, way.epoch, way.level, submit.continues))
             local[number] = submit
-            self.ways.begin(bucket, node)
+            way.count += 1
             self.count += 1
             self.bytes += batch.length
+        for bucket, way in straight.items():
+            if way is not None and way.count:
+                busy[bucket] = None
+                self.ways.begin(bucket, node, way.count)
 
-    def _go(self, submit: Submit, straight: dict[int, Straight]) -> None:
-        """By itself; and if it is handed over here, so may be what comes with it."""
+    def _straight(self, bucket: int) -> Straight | None:
+        """Where what is routed would be handed over here (see `_route`)."""
+        here, copy = self._here, self._copies.running.get(bucket)
+        if copy is None or copy.phaser is None:
+            return None
+        record = here.distributor.buckets[bucket]
+        if record.leader is None or record.leader != here.member or self.ways.elsewhere(bucket, here.node):
+            return None
+        return Straight(record.level, record.epoch, copy.inbox)
+
+    def _go(self, submit: Submit) -> None:
+        """By itself, and looked at closely."""
         self._number += 1
         held = held_of(self._number, submit)
-        if not self._admit(held, sound=is_sound(submit)):
-            return
-        self._begin(held)
-        if held.place is LOCAL:
-            record = self._here.distributor.buckets[held.bucket]
-            straight[held.bucket] = Straight(record.level, record.epoch, self._copies.running[held.bucket].inbox)
+        if self._admit(held, sound=is_sound(submit)):
+            self._begin(held)
 
     def bring(self, event: Import) -> None:
         """It goes the way of a submission. Whose keys are in it is not asked: the leader takes what is its own."""
@@ -282,18 +294,22 @@ class Router:
     # Answers.
 
     def answered(self, answers: Iterable[Answered]) -> None:
-        """By a phaser here."""
-        local, effects, node = self.local, self._here.effects, self._here.node
+        """By one of the phasers here."""
+        local, effects = self.local, self._here.effects
+        bucket = arrived = 0
         for answer in answers:
             held, outcome = local.pop(answer.id, None), answer.outcome
             if isinstance(held, Submit) and isinstance(outcome, CONCLUSIVE):  # as it mostly is
-                self.count -= 1
                 self.bytes -= held.batch.length
                 effects.append(Answer(held.id, outcome))
-                if self.ways.end(held.bucket, node) and self.parked.queues:
-                    self.look_at(held.bucket)
+                bucket = held.bucket
+                arrived += 1
             elif held is not None:
                 self._come_back(self._locally(answer.id, held), outcome, 0)
+        if arrived:
+            self.count -= arrived
+            if self.ways.end(bucket, self._here.node, arrived) and self.parked.queues:
+                self.look_at(bucket)
 
     def _locally(self, number: int, held: Held | Submit) -> Held:
         if isinstance(held, Held):

@@ -14,6 +14,8 @@ from random import Random
 from ssl import SSLError
 from typing import Any, Final, NamedTuple
 
+from msgspec import Struct
+
 from hansard.phaser.government import NodeId
 from hansard.wire.codec import Codec
 from hansard.wire.errors import MalformedFrame
@@ -56,10 +58,12 @@ class Kind(Enum):
     """So does who says this, which carries nothing."""
 
 
-AGAIN: Final = (Kind.BATCH, Kind.BULK)
+PLAIN, URGENT, COMMIT, BATCH, BULK = Kind
+"""By these names: each message is looked at, and by the class's name that takes long."""
+AGAIN: Final = (BATCH, BULK)
 
 
-class Look(NamedTuple):
+class Look(Struct, frozen=True, gc=False):
     """How a message is sent: looked at once, because there are so many of them."""
 
     kind: Kind
@@ -125,27 +129,28 @@ class Link:
         if self._connection is None:
             return False
         look = self._look(message)
-        if look.kind is Kind.COMMIT:
+        kind = look.kind
+        if kind is COMMIT:
             self._commits[look.lane] = message
             if self._waiting is None:
                 self._waiting = asyncio.get_running_loop().call_later(COMPANY_S, self._waited)
             return False
-        if look.kind is Kind.URGENT:
+        if kind is URGENT:
             self._urgent.append(message)
-        elif self._put(message, look) and look.kind is Kind.BATCH:
+        elif self._put(message, look) and kind is BATCH:
             self._commits.pop(look.lane, None)
         first, self._planned = not self._planned, True
         return first
 
     def _put(self, message: Any, look: Look) -> bool:
-        kind, lane, length = look
+        lane, length = look.lane, look.length
         outbox, connection = self._outbox, self._connection
         if not outbox and self._ready_bytes < FRAME_BYTES and connection is not None and not connection.is_full:
             self._ready.append(message)
             self._ready_bytes += length
             return True
         full = outbox.bytes >= UNSAID_BYTES_MAX and outbox.bytes_in(lane) >= LANE_BYTES
-        if full and kind in AGAIN:
+        if full and look.kind in AGAIN:
             self._dropped += 1
             return False
         outbox.put(lane, message, length)
@@ -163,7 +168,7 @@ class Link:
         if connection is None:
             return
         for lane, commit in self._commits.items():
-            self._put(commit, Look(Kind.COMMIT, lane))
+            self._put(commit, Look(COMMIT, lane))
         self._commits.clear()
         outbox, messages, filled = self._outbox, self._urgent + self._ready, self._ready_bytes
         self._urgent, self._ready, self._ready_bytes = [], [], 0

@@ -24,16 +24,16 @@ class Lounge(Generic[Guest]):
         self._due: list[tuple[int, int, int]] = []
         """Deadline, bucket and number of each; of some who have gone, too."""
         self._number = 0
-        self._count = 0
+        self.count = 0
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     def enter(self, guest: Guest) -> int:
         """Its number here."""
         self._number += 1
         self._buckets.setdefault(guest.bucket, {})[self._number] = guest
-        self._count += 1
+        self.count += 1
         self._tidy()
         heappush(self._due, (guest.deadline_us, guest.bucket, self._number))
         return self._number
@@ -43,20 +43,20 @@ class Lounge(Generic[Guest]):
         there = self._buckets.get(bucket)
         guest = there.pop(number, None) if there is not None else None
         if there is not None and guest is not None:
-            self._count -= 1
+            self.count -= 1
             if not there:
                 del self._buckets[bucket]
         return guest
 
     def _tidy(self) -> None:
         """When most entries are of those who have gone."""
-        if len(self._due) > 2 * self._count + 1_000:
+        if len(self._due) > 2 * self.count + 1_000:
             self._due = sorted([entry for entry in self._due if entry[2] in self._buckets.get(entry[1], ())])
 
     def called(self, bucket: int) -> list[tuple[int, Guest]]:
         """All of a bucket, in the order in which they came, with their numbers."""
         there = self._buckets.pop(bucket, {})
-        self._count -= len(there)
+        self.count -= len(there)
         return list(there.items())
 
     def overdue(self, now_us: int) -> list[tuple[int, Guest]]:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random
 from typing import Final, assert_never
 
@@ -30,7 +31,7 @@ from .asker import Asker, answer_codec, submission_codec
 from .connection import Connection, Taker
 from .disk import translated
 from .journal import Job, Journal, Search
-from .link import Kind, Link, Look, Manner
+from .link import BATCH, COMMIT, PLAIN, Link, Look, Manner
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +58,8 @@ def peer_codec() -> Codec[PeerMessage]:
 def look(said: PeerMessage) -> Look:
     bucket, message = said
     if isinstance(message, Append):
-        return Look(Kind.BATCH, bucket, message.batch.length)
-    return Look(Kind.COMMIT if isinstance(message, Commit) else Kind.PLAIN, bucket)
+        return Look(BATCH, bucket, message.batch.length)
+    return Look(COMMIT if isinstance(message, Commit) else PLAIN, bucket)
 
 
 MANNER: Final = Manner(peer_codec, look)
@@ -160,7 +161,7 @@ class Node:
             raise WrongCluster(self._hello.cluster, hello.cluster or "none")
         if hello.node not in self._links:
             raise MalformedFrame(f"{hello.node or 'a participant without a name'} is not one of us")
-        return lambda frame: self._received(connection, hello.node, frame)
+        return partial(self._received, connection, hello.node)
 
     def _gone(self, asker: Asker) -> None:
         self._askers.discard(asker)

@@ -18,19 +18,18 @@ from hansard.batch import reopen
 from hansard.consensus.message import Envelope
 from hansard.consensus.message import Part as AtomicPart
 from hansard.participant.message import Atomic, Bucketed, Hop, HopAnswer, Message, ReadHopAnswer
-from hansard.phaser import message as phaser
 from hansard.phaser.message import Append, Commit, Part
 from hansard.wire.codec import Codec
 from hansard.wire.handshake import Hello
 
 from .address import parsed
-from .link import Kind, Link, Look, Manner
+from .link import BATCH, BULK, COMMIT, PLAIN, URGENT, Link, Look, Manner
 from .tls import Certificates
 
 IDLE_S: Final = 60.0
 ATOMIC_PARTS: Final = "atomic"
 """The lane of a state of the atomic log."""
-URGENT: Final = Look(Kind.URGENT)
+URGENT_LOOK: Final = Look(URGENT)
 ANSWERS: Final = (HopAnswer, ReadHopAnswer)
 OWED_MAX: Final = 4096
 """So many answers wait for a way, the latest ones; each of them names the process that has asked."""
@@ -43,27 +42,20 @@ def message_codec() -> Codec[Message]:
 
 def look(message: Message) -> Look:
     """Of what clients submit nobody but them would know what has become of it: it is never left out."""
+    if isinstance(message, Bucketed):
+        bucket, within = message.bucket, message.message
+        if isinstance(within, Append):
+            return Look(BATCH, bucket, within.batch.length)
+        if isinstance(within, Part):
+            return Look(BULK, bucket, len(within.content))
+        return Look(COMMIT if isinstance(within, Commit) else PLAIN, bucket)
     match message:
-        case Bucketed():
-            return _look_within(message.bucket, message.message)
         case Hop():
-            return Look(Kind.PLAIN, message.bucket, message.batch.length)
+            return Look(PLAIN, message.bucket, message.batch.length)
         case Atomic(envelope=Envelope(message=AtomicPart(content=content))):
-            return Look(Kind.BULK, ATOMIC_PARTS, len(content))
+            return Look(BULK, ATOMIC_PARTS, len(content))
         case _:
-            return URGENT
-
-
-def _look_within(bucket: int, message: phaser.Message) -> Look:
-    match message:
-        case Append():
-            return Look(Kind.BATCH, bucket, message.batch.length)
-        case Commit():
-            return Look(Kind.COMMIT, bucket)
-        case Part():
-            return Look(Kind.BULK, bucket, len(message.content))
-        case _:
-            return Look(Kind.PLAIN, bucket)
+            return URGENT_LOOK
 
 
 MANNER: Final = Manner(message_codec, look)
@@ -97,7 +89,8 @@ class Peers:
         self._certificates = certificates
         self._random = Random()
         self._ways: dict[str, Way] = {}
-        self._speaking: list[Link] = []
+        self.speaking: list[Link] = []
+        """Those on which something was said in this turn."""
 
     def say(self, to: str, address: str, message: Message) -> None:
         """At the end of this turn. If another one is there by now, it is not for that one."""
@@ -109,7 +102,7 @@ class Peers:
             if isinstance(message, ANSWERS):
                 way.owed.append((to, message))
         elif to in ("", link.there) and link.say(message):
-            self._speaking.append(link)
+            self.speaking.append(link)
 
     def keep(self, addresses: Iterable[str]) -> None:
         """There should be a way to each of these, before there is anything to say."""
@@ -123,9 +116,9 @@ class Peers:
             self._begin(address)
 
     def flush(self) -> None:
-        for link in self._speaking:
+        for link in self.speaking:
             link.flush()
-        self._speaking.clear()
+        self.speaking.clear()
 
     def _begin(self, address: str) -> Way:
         def reached(node: str) -> None:

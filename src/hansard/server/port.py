@@ -10,6 +10,7 @@ import logging
 import resource
 import socket
 from contextlib import suppress
+from functools import partial
 from ssl import SSLError
 from typing import Final
 
@@ -155,7 +156,7 @@ class Port:
             confirm(connection.certificate, hello.node)
         connection.silence_s_max = PARTICIPANT_SILENCE_S_MAX
         member = f"{hello.node}#"
-        return lambda frame: self._received(connection, hello.node, member, frame)
+        return partial(self._received, connection, hello.node, member)
 
     def _received(self, connection: Connection, sender: str, member: str, frame: Frame) -> None:
         """`member` is how its incarnations begin."""

@@ -238,8 +238,10 @@ class Reception:
             self.inside.answered(answer)
             return
         asked = self._asked.pop(answer.id)
-        asked.asker.answer(asked.id, answer.outcome)
-        self._plan(asked.asker)
+        asker = asked.asker
+        asker.answer(asked.id, answer.outcome)
+        if not asker.waiting:
+            self._plan(asker)
 
     def answer_connect(self, answer: AnswerConnect) -> None:
         if answer.id < 0:
@@ -311,7 +313,7 @@ class Reception:
                     self._read(visit.later.popleft())
 
     def committed(self, committed: Committed) -> None:
-        if not self._lounge:
+        if not self._lounge.count:
             return
         for number, asked in self._lounge.called(committed.bucket):
             del self._visits[asked.asker].waiting[number]
@@ -320,7 +322,7 @@ class Reception:
     def look(self, core: Participant) -> None:
         """After each turn: reads whose time is over, and those of buckets that are elsewhere now."""
         self._look_who_may_come()
-        if self._lounge:
+        if self._lounge.count:
             for number, asked in self._lounge.overdue(self._now_us()):
                 del self._visits[asked.asker].waiting[number]
                 assert asked.read is not None

@@ -20,8 +20,8 @@ from hansard.participant.effect import (
     AnswerRead,
     Bereft,
     Committed,
+    Deed,
     Drop,
-    Effect,
     Excerpt,
     Fetch,
     Fork,
@@ -71,6 +71,8 @@ class Shell:
         self._tick_s = tick_s
         self._inbox: list[Event] = []
         self._planned = False
+        self._gathering: set[int] = set()
+        """Buckets whose submissions wait until something comes back."""
         self._broken = False
         """Some of what the core wanted could not be done, so it may never be asked again."""
         self._version = 0
@@ -106,15 +108,20 @@ class Shell:
     def submitted(self, submit: Submit) -> None:
         """Not every one of them is worth a turn of its own."""
         assert self.vault is not None
-        self._inbox.append(submit)
-        if len(self._inbox) >= EVENTS_MAX:
+        inbox, bucket = self._inbox, submit.bucket
+        inbox.append(submit)
+        if len(inbox) >= EVENTS_MAX:
             self.turn()
-        elif not self._planned and self.vault.under_way(submit.bucket) < GROUPS_MAX:
-            self._plan()
+        elif not self._planned and bucket not in self._gathering:
+            if self.vault.under_way(bucket) < GROUPS_MAX:
+                self._plan()
+            else:
+                self._gathering.add(bucket)
 
     def received(self, sender: str, messages: list[Message]) -> None:
         self._inbox += [Received(sender, message) for message in messages]
-        self._plan()
+        if not self._planned:
+            self._plan()
 
     def connected(self, node: str) -> None:
         self.happen(Connected(node))
@@ -158,8 +165,14 @@ class Shell:
         core, vault, peers, reception = self.core, self.vault, self.peers, self.reception
         assert core is not None and vault is not None and peers is not None and reception is not None
         events, self._inbox = self._inbox, []
-        for effect in core.turn(events, now_us(), time.time_ns() // 1000):
-            self._carry_out(effect, vault, peers, reception)
+        self._gathering.clear()
+        for effect in core.turn(events, time.monotonic_ns() // 1000, time.time_ns() // 1000):
+            if isinstance(effect, Answer):
+                reception.answer(effect)
+            elif isinstance(effect, Send):
+                peers.say(effect.to, effect.address, effect.message)
+            else:  # of these there are few
+                self._carry_out(effect, vault, reception)
         if core.consulted:  # neither time nor the table has anything for these otherwise
             reception.look(core)
             self.story.look(core)
@@ -168,15 +181,13 @@ class Shell:
                 self._tidy()
         # The client that waits comes first, then the members, whose disks have to do what ours has to.
         reception.flush()
-        peers.flush()
-        vault.flush()
+        if peers.speaking:
+            peers.flush()
+        if vault.jobs:
+            vault.flush()
 
-    def _carry_out(self, effect: Effect, vault: Vault, peers: Peers, reception: Reception) -> None:
+    def _carry_out(self, effect: Deed, vault: Vault, reception: Reception) -> None:
         match effect:
-            case Answer():
-                reception.answer(effect)
-            case Send():
-                peers.say(effect.to, effect.address, effect.message)
             case Persist():
                 vault.persist(effect)
             case Committed():

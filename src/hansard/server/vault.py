@@ -6,7 +6,7 @@ interpreter that the turn still holds.
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from hansard.batch import Batch
 from hansard.consensus import disk as atomic
@@ -38,11 +38,8 @@ FORKED: Final = -1
 """In place of a generation: nobody waits for a fork, but it is known when it is done."""
 
 
-class Part(NamedTuple):
-    """Who waits for what is written: one process's phaser of a bucket, or the atomic log."""
-
-    number: int
-    generation: int
+Part: TypeAlias = tuple[int, int]
+"""Who waits for what is written: a bucket and the generation of its phaser, or the atomic log."""
 
 
 class Vault:
@@ -74,7 +71,7 @@ class Vault:
         ]
         self.damages = Damages(self.now, happen, self._journals[1].resume)
         self.scrubber = Scrubber(store, call, self.damages.looked)
-        self._jobs: list[tuple[Journal, Job | Errand]] = []
+        self.jobs: list[tuple[Journal, Job | Errand]] = []
         self._hindrances = ["", ""]
         self._handed: dict[int, int] = {}
         """The last ticket of each bucket that the journal was given, and the last that it has synced."""
@@ -105,16 +102,18 @@ class Vault:
     # What a turn wants.
 
     def persist(self, persist: Persist) -> None:
+        wanted: Any = persist.writes  # of which sort they are is known by whose they are
         if persist.part == ATOMIC:
-            log_writes = cast("tuple[consensus.Write, ...]", persist.writes)
+            log_writes: tuple[consensus.Write, ...] = wanted
             writes = [each for write in log_writes for each in atomic.translated(BUCKET, write)]
-            self._put(0, Job(Part(ATOMIC, 0), persist.ticket, writes, 0))
+            self._put(0, Job((ATOMIC, 0), persist.ticket, writes, 0))
             return
-        bucket, own = persist.part, cast("tuple[phaser.Write, ...]", persist.writes)
+        own: tuple[phaser.Write, ...] = wanted
+        bucket = persist.part
         length = sum([write.batch.length for write in own if isinstance(write, phaser.Put)])
-        job = Job(Part(bucket, persist.generation), persist.ticket, [translated(bucket, each) for each in own], length)
+        job = Job((bucket, persist.generation), persist.ticket, [translated(bucket, each) for each in own], length)
         self._handed[bucket] = persist.ticket
-        self._put(1, job)
+        self.jobs.append((self._journals[1], job))
 
     def under_way(self, bucket: int) -> int:
         """How many of its groups are not on disk yet."""
@@ -123,7 +122,7 @@ class Vault:
     def alter(self, effect: Fork | Drop) -> None:
         if isinstance(effect, Fork):
             self._forks[effect.child] = effect.parent
-            self._put(1, Job(Part(effect.child, FORKED), 0, [stored.Fork(effect.child, effect.parent)], 0))
+            self._put(1, Job((effect.child, FORKED), 0, [stored.Fork(effect.child, effect.parent)], 0))
             return
         bucket = effect.bucket
         if effect.damaged:
@@ -167,21 +166,21 @@ class Vault:
         self._journals[1].read(errand)
 
     def _put(self, which: int, job: Job | Errand) -> None:
-        self._jobs.append((self._journals[which], job))
+        self.jobs.append((self._journals[which], job))
 
     def flush(self) -> None:
         """At the end of a turn."""
-        for journal, job in self._jobs:
+        for journal, job in self.jobs:
             journal.put(job)
-        self._jobs.clear()
+        self.jobs.clear()
 
     def _persisted(self, tickets: Mapping[Part, int]) -> None:
-        for part, ticket in tickets.items():
-            if part.generation == FORKED:
-                self._forks.pop(part.number, None)
+        for (number, generation), ticket in tickets.items():
+            if generation == FORKED:
+                self._forks.pop(number, None)
                 continue
-            self._synced[part.number] = ticket
-            self._happen(Persisted(part.number, part.generation, ticket))
+            self._synced[number] = ticket
+            self._happen(Persisted(number, generation, ticket))
 
     def _hinder(self, which: int, reason: str) -> None:
         """Both stores are on one disk: what is said of it is said once."""
