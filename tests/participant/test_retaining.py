@@ -211,7 +211,7 @@ def test_nothing_is_dropped_or_held_before_the_cluster_s_time_is_known() -> None
     cluster.cut("a")
     core = cluster.core("a")
     assert core.retaining.drops()
-    core.time._clock = ClusterClock("a", SECOND)  # as it is after a start
+    core.time.clock = ClusterClock("a", SECOND)  # as it is after a start
     assert not core.time.known
     assert core.retaining.drops() == {} and core.retaining.looks() is None
     assert held(cluster, "spark", {0: 50}, at="a") == UNKNOWN_TIME

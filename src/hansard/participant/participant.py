@@ -350,7 +350,8 @@ class Participant:
     def _take_turn(self, copy: Copy) -> None:
         assert copy.phaser is not None
         events, copy.inbox = copy.inbox, []
-        self._carry_out(copy, copy.phaser.turn(events, self.here.now_us, self.time.stamp_us))
+        now_us, time = self.here.now_us, self.time
+        self._carry_out(copy, copy.phaser.turn(events, now_us, time.clock.wall_us(now_us, time.wall_us)))
 
     def _report(self, copy: Copy, report: Report) -> None:
         """Unless it is in the log already, as after a restart."""

@@ -12,7 +12,7 @@ class Timekeeping:
     def __init__(self, here: Here, consensus: Consensus) -> None:
         self._here = here
         self._consensus = consensus
-        self._clock = ClusterClock(here.node, here.settings.clock_us)
+        self.clock = ClusterClock(here.node, here.settings.clock_us)
         self.wall_us = 0
         """This machine's clock."""
         self.due = False
@@ -20,12 +20,12 @@ class Timekeeping:
 
     @property
     def known(self) -> bool:
-        return self._clock.known
+        return self.clock.known
 
     @property
     def stamp_us(self) -> int:
         """What time it is, held near the cluster's."""
-        return self._clock.wall_us(self._here.now_us, self.wall_us)
+        return self.clock.wall_us(self._here.now_us, self.wall_us)
 
     @property
     def voters(self) -> list[str]:
@@ -33,11 +33,11 @@ class Timekeeping:
 
     def asked(self, sender: str, ask: ClockAsk) -> None:
         now_us = self._here.now_us
-        self._clock.measure(self._consensus.leader, self.voters, now_us, self.wall_us)
-        self._here.send(sender, self._clock.tell(ask.asked_us, now_us, self.wall_us))
+        self.clock.measure(self._consensus.leader, self.voters, now_us, self.wall_us)
+        self._here.send(sender, self.clock.tell(ask.asked_us, now_us, self.wall_us))
 
     def told(self, sender: str, told: ClockTold) -> None:
-        self._clock.told(sender, told, self._consensus.leader, self._here.now_us)
+        self.clock.told(sender, told, self._consensus.leader, self._here.now_us)
         self.due = True
 
     def keep(self) -> None:
@@ -45,7 +45,7 @@ class Timekeeping:
         if not self.due and self.known:
             return
         here, leader = self._here, self._consensus.leader
-        for node in self._clock.ask(leader, self.voters, here.now_us):
+        for node in self.clock.ask(leader, self.voters, here.now_us):
             here.send(node, ClockAsk(here.now_us))
         if leader == here.node:
-            self._clock.measure(leader, self.voters, here.now_us, self.wall_us)
+            self.clock.measure(leader, self.voters, here.now_us, self.wall_us)

@@ -89,7 +89,7 @@ class Peers:
         self._certificates = certificates
         self._random = Random()
         self._ways: dict[str, Way] = {}
-        self.speaking: list[Link] = []
+        self._speaking: list[Link] = []
         """Those on which something was said in this turn."""
 
     def say(self, to: str, address: str, message: Message) -> None:
@@ -102,7 +102,7 @@ class Peers:
             if isinstance(message, ANSWERS):
                 way.owed.append((to, message))
         elif to in ("", link.there) and link.say(message):
-            self.speaking.append(link)
+            self._speaking.append(link)
 
     def keep(self, addresses: Iterable[str]) -> None:
         """There should be a way to each of these, before there is anything to say."""
@@ -116,9 +116,9 @@ class Peers:
             self._begin(address)
 
     def flush(self) -> None:
-        for link in self.speaking:
+        for link in self._speaking:
             link.flush()
-        self.speaking.clear()
+        self._speaking.clear()
 
     def _begin(self, address: str) -> Way:
         def reached(node: str) -> None:

@@ -149,12 +149,11 @@ class Shell:
 
     def turn(self) -> None:
         self._planned = False
-        if self._broken:
-            return
-        try:
-            self._handle_all()
-        except Exception as error:
-            self._end(error)
+        if not self._broken:
+            try:
+                self._handle_all()
+            except Exception as error:
+                self._end(error)
 
     def _end(self, error: BaseException | None) -> None:
         if not self._broken:
@@ -166,25 +165,33 @@ class Shell:
         assert core is not None and vault is not None and peers is not None and reception is not None
         events, self._inbox = self._inbox, []
         self._gathering.clear()
+        # The client that waits comes first, then the members, whose disks have to do what ours has to.
+        sends: list[Send] = []
+        deeds: list[Deed] = []
         for effect in core.turn(events, time.monotonic_ns() // 1000, time.time_ns() // 1000):
-            if isinstance(effect, Answer):
+            if isinstance(effect, Send):
+                sends.append(effect)
+            elif isinstance(effect, Answer):
                 reception.answer(effect)
-            elif isinstance(effect, Send):
-                peers.say(effect.to, effect.address, effect.message)
-            else:  # of these there are few
-                self._carry_out(effect, vault, reception)
+            else:
+                deeds.append(effect)
+        reception.flush()
+        if sends:
+            for send in sends:
+                peers.say(send.to, send.address, send.message)
+            peers.flush()
+        if deeds:
+            for deed in deeds:
+                self._carry_out(deed, vault, reception)
+            reception.flush()
+            vault.flush()
         if core.consulted:  # neither time nor the table has anything for these otherwise
             reception.look(core)
             self.story.look(core)
             if core.distributor.version != self._version:
                 self._version = core.distributor.version
                 self._tidy()
-        # The client that waits comes first, then the members, whose disks have to do what ours has to.
-        reception.flush()
-        if peers.speaking:
-            peers.flush()
-        if vault.jobs:
-            vault.flush()
+            reception.flush()
 
     def _carry_out(self, effect: Deed, vault: Vault, reception: Reception) -> None:
         match effect:

@@ -71,7 +71,7 @@ class Vault:
         ]
         self.damages = Damages(self.now, happen, self._journals[1].resume)
         self.scrubber = Scrubber(store, call, self.damages.looked)
-        self.jobs: list[tuple[Journal, Job | Errand]] = []
+        self._jobs: list[tuple[Journal, Job | Errand]] = []
         self._hindrances = ["", ""]
         self._handed: dict[int, int] = {}
         """The last ticket of each bucket that the journal was given, and the last that it has synced."""
@@ -110,10 +110,16 @@ class Vault:
             return
         own: tuple[phaser.Write, ...] = wanted
         bucket = persist.part
-        length = sum([write.batch.length for write in own if isinstance(write, phaser.Put)])
-        job = Job((bucket, persist.generation), persist.ticket, [translated(bucket, each) for each in own], length)
+        length, listed = 0, list[stored.Write]()
+        for each in own:
+            if isinstance(each, phaser.Put):  # as it mostly is
+                length += each.batch.length
+                listed.append(stored.Append(bucket, each.batch))
+            else:
+                listed.append(translated(bucket, each))
+        job = Job((bucket, persist.generation), persist.ticket, listed, length)
         self._handed[bucket] = persist.ticket
-        self.jobs.append((self._journals[1], job))
+        self._jobs.append((self._journals[1], job))
 
     def under_way(self, bucket: int) -> int:
         """How many of its groups are not on disk yet."""
@@ -166,13 +172,13 @@ class Vault:
         self._journals[1].read(errand)
 
     def _put(self, which: int, job: Job | Errand) -> None:
-        self.jobs.append((self._journals[which], job))
+        self._jobs.append((self._journals[which], job))
 
     def flush(self) -> None:
         """At the end of a turn."""
-        for journal, job in self.jobs:
+        for journal, job in self._jobs:
             journal.put(job)
-        self.jobs.clear()
+        self._jobs.clear()
 
     def _persisted(self, tickets: Mapping[Part, int]) -> None:
         for (number, generation), ticket in tickets.items():
