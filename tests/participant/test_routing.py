@@ -208,6 +208,23 @@ def test_what_waits_for_others_on_their_way_goes_when_the_last_of_them_is_answer
     assert not router.parked.queues and router.ways.total == len(router.local) == router.count == 1
 
 
+def test_what_comes_in_the_turn_in_which_its_node_departs_is_unknown_and_nonsense_is_refused() -> None:
+    cluster = formed(3)
+    leader = cluster.leader(0)
+    cluster.pause(leader)
+    cluster.happen(next(node for node in "abc" if node != leader), Leave(leader))
+    cluster.run(3)
+    places = {0: (0, 4), 1: (-1, 4), 2: (4, 4), 3: (10**6, 4), 4: (0, 0), 5: (0, 3), 6: (1, 4), 7: (0, 4)}
+    ids, until_us = {place: cluster.next_id() for place in places}, cluster.now_us + 20 * SECOND
+    for place, (bucket, level) in places.items():
+        cluster.happen(leader, Submit(ids[place], bucket, build([IN_ZERO], [b"v"]), until_us, level))
+    cluster.resume(leader)  # all that came meanwhile, its departure too, is one turn
+    outcomes = {place: type(cluster.answer(id)) for place, id in ids.items()}
+    assert outcomes == {place: Unknown if where == (0, 4) else Invalid for place, where in places.items()}
+    router = cluster.core(leader).router
+    assert not router.local and not router.away and router.count == router.bytes == router.ways.total == 0
+
+
 def test_a_member_that_comes_back_at_another_address_is_fed_there() -> None:
     cluster = formed(3)
     leader = cluster.leader(0)
