@@ -229,6 +229,10 @@ class SimFile:
         if failed:
             raise SyncFailed(self._path)
 
+    @property
+    def descriptor(self) -> int | None:
+        return None
+
     def size(self) -> int:
         self._require_open()
         return self._disk.size_of(self._inode)

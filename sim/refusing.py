@@ -37,6 +37,7 @@ class _RefusingFile:
         self._disk, self._path, self._file = disk, path, file
         self._is_open = True
         self.allocate, self.truncate, self.sync, self.size = file.allocate, file.truncate, file.sync, file.size
+        self.descriptor = file.descriptor
 
     def read(self, position: int, length: int) -> bytes:
         if self._disk.on_read is not None:

@@ -85,7 +85,7 @@ class Office:
         """As one turn of the bucket of the first; its ticket."""
         bucket = writes[0].bucket
         ticket = self._tickets[bucket] = self._tickets.get(bucket, 0) + 1
-        self.journal.put(Job(bucket, ticket, writes, length))
+        self.journal.put([Job(bucket, ticket, writes, length)])
         return ticket
 
     def await_persisted(self, bucket: int, ticket: int) -> None:
@@ -103,7 +103,7 @@ class Office:
     def search(self, offset: int, bytes_max: int = 1 << 20) -> list[tuple[int, list[Batch]]]:
         """What is found will be in the list, once."""
         found: list[tuple[int, list[Batch]]] = []
-        self.journal.put(Search(0, offset, bytes_max, lambda start, batches: found.append((start, batches))))
+        self.journal.put([Search(0, offset, bytes_max, lambda start, batches: found.append((start, batches)))])
         return found
 
     def await_found(self, found: list[tuple[int, list[Batch]]]) -> tuple[int, list[int]]:

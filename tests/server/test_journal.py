@@ -82,7 +82,7 @@ def test_persisted_survives_a_crash_of_the_machine(office: Office, disk: SlowDis
     failures: list[BaseException] = []
     journal = Journal(office.store, at_once, persisted, failures.append)
     for offset in range(20):
-        journal.put(Job(0, offset + 1, [at(offset)], 0))
+        journal.put([Job(0, offset + 1, [at(offset)], 0)])
     journal.stop()
     assert kept[-1] == 20 and not failures
 

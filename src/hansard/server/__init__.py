@@ -3,7 +3,8 @@
     start.py       one participant as a process, from its start to its end
     shell.py       one task owns the core; what happens in one turn of the loop is handled together; lag.py: how late
     vault.py       the two stores of a participant; disk.py: what a phaser finds there
-    journal.py     the thread that writes and syncs, with one sync for all that waits
+    shortcut.py    what is small is written at once, and synced by the kernel (syncs.py)
+    journal.py     the thread that writes and syncs all else, with one sync for all that waits
     damage.py      what is damaged, and how it is mended; scrubber.py looks for it
     port.py        who comes in: connection.py has frames over a socket
     peers.py       the ways to other participants; link.py: one of them, dialled again whenever it is lost; outbox.py:

@@ -15,7 +15,7 @@ from itertools import groupby
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -62,6 +62,9 @@ class Errand(Struct, frozen=True, gc=False):
     """Called in the loop, with what came of it."""
 
 
+Item: TypeAlias = Job | Search | Errand
+
+
 class Journal:
     """`call` hands a call over to the loop, from any thread. There `failed` is called when there is no going on, `met`
     when there is damage in the way (without it, that is a failure like any other), and `hindered` when nothing can be
@@ -87,10 +90,12 @@ class Journal:
         self._failed = failed
         self._unfiled: tuple[int | None, str, int] | None = None
         """The damage that filing has met, as it was said."""
-        self._queue: SimpleQueue[Job | Search | Errand | None] = SimpleQueue()
+        self._queue: SimpleQueue[Item | None] = SimpleQueue()
         self._searches: SimpleQueue[Search | Errand | None] = SimpleQueue()
+        self.handed = 0
+        """Of what was handed over, how much the loop has not heard of again."""
         self.synced: tuple[int, float] = (0, 0.0)
-        """How often anything was written and synced, and how many seconds that took."""
+        """How often anything was written and synced, and how many seconds that took. Only the loop counts."""
         self._stopping = Event()
         self._abandoned = False
         self._threads = [
@@ -100,8 +105,24 @@ class Journal:
         for thread in self._threads:
             thread.start()
 
-    def put(self, job: Job | Search | Errand) -> None:
-        self._queue.put(job)
+    def put(self, items: Sequence[Item]) -> None:
+        self.handed += len(items)
+        for item in items:
+            self._queue.put(item)
+
+    def vouch(self) -> None:
+        """Somebody else has written, and has nothing more to write for now."""
+        self.put([Errand(Store.vouch, _nothing)])
+
+    def note(self, seconds: float) -> None:
+        """Something was written and synced."""
+        self.synced = (self.synced[0] + 1, self.synced[1] + seconds)
+        self._filer.look()
+
+    @property
+    def is_hindered(self) -> bool:
+        """There is something that only the thread knows how to go on with."""
+        return self._filer.has_failed
 
     def read(self, errand: Errand) -> None:
         """Of what is written already; it does not wait for anything that is not."""
@@ -144,18 +165,28 @@ class Journal:
             jobs, searches, more = self._gathered()
             if self._abandoned:
                 return
-            if jobs:
-                self._check_filing()
-                begun = perf_counter()
-                for run in runs([write for job in jobs for write in job.writes]):
-                    self._write(run)
-                self.synced = (self.synced[0] + 1, self.synced[1] + perf_counter() - begun)
-                self._filer.look()
-                # Right before this thread waits again: the loop needs the interpreter to hear it.
-                self._call(self._persisted, {job.waiter: job.ticket for job in jobs if job.waiter is not None})
+            spent_s = self._write_all(jobs) if jobs else 0.0
             for search in searches:
                 self._searches.put(search)
+            if jobs or searches:  # right before this thread waits again: the loop needs the interpreter to hear it
+                tickets = {job.waiter: job.ticket for job in jobs if job.waiter is not None}
+                self._call(self._done, len(jobs) + len(searches), tickets, spent_s)
         self._store.vouch()
+
+    def _write_all(self, jobs: Sequence[Job]) -> float:
+        self._check_filing()
+        begun = perf_counter()
+        for run in runs([write for job in jobs for write in job.writes]):
+            self._write(run)
+        return perf_counter() - begun
+
+    def _done(self, count: int, tickets: dict[Any, int], spent_s: float) -> None:
+        """In the loop."""
+        self.handed -= count
+        if spent_s:
+            self.note(spent_s)
+        if tickets:
+            self._persisted(tickets)
 
     def _gathered(self) -> tuple[list[Job], list[Search | Errand], bool]:
         """At least one, and all that is there besides; and whether there will be more."""
@@ -177,7 +208,7 @@ class Journal:
                 break
         return jobs, searches, item is not None
 
-    def _next(self) -> Job | Search | Errand | None:
+    def _next(self) -> Item | None:
         """The next item. What was written is vouched for when nothing comes for a while: those who wait to hear that it
         is written come first, and the next write would say it anyway."""
         try:
@@ -249,6 +280,10 @@ class Journal:
             else:
                 batches, start = read(self._store, search.bucket, search.offset, search.bytes_max)
                 self._call(search.found, start, batches)
+
+
+def _nothing(_: object) -> None:
+    pass
 
 
 def runs(writes: Sequence[Write]) -> list[list[Write]]:

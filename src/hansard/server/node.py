@@ -30,8 +30,9 @@ from hansard.wire.handshake import Hello, Role
 from .asker import Asker, answer_codec, submission_codec
 from .connection import Connection, Taker
 from .disk import translated
-from .journal import Job, Journal, Search
+from .journal import Item, Job, Journal, Search
 from .link import BATCH, COMMIT, PLAIN, Link, Look, Manner
+from .shortcut import Shortcut
 
 log = logging.getLogger(__name__)
 
@@ -106,11 +107,12 @@ class Node:
         """Submissions that are not answered yet, by our own numbers: who asked, and what it is called there."""
         self._last_id = 0
         self._pressed: set[int] = set()
-        self._jobs: list[Job | Search] = []
+        self._jobs: list[Item] = []
         """What this turn wants from the disk, in order."""
         self._speaking: list[Link] = []
         self._answering: list[Asker] = []
         self._journal = Journal(store, self._loop.call_soon_threadsafe, self._persisted, failed)
+        self._way = Shortcut(store, self._journal, self._persisted, failed, self._loop)
         self._tasks: list[asyncio.Task[None]] = []
         self._server: asyncio.Server | None = None
 
@@ -129,6 +131,7 @@ class Node:
             link.close()
         for connection in self._connections:
             connection.close()
+        self._way.close()
         await self._loop.run_in_executor(None, self._journal.stop)
 
     # What happens.
@@ -210,7 +213,8 @@ class Node:
     def _persisted(self, tickets: Mapping[int, int]) -> None:
         for bucket, ticket in tickets.items():
             self._synced[bucket] = ticket
-            self.happen(bucket, Persisted(ticket))
+            self._inboxes[bucket].append(Persisted(ticket))
+        self._turn()
 
     async def _tick(self) -> None:
         while True:
@@ -244,9 +248,9 @@ class Node:
         for link in self._speaking:
             link.flush()
         self._speaking.clear()
-        for job in self._jobs:
-            self._journal.put(job)
-        self._jobs.clear()
+        if self._jobs:
+            jobs, self._jobs = self._jobs, []
+            self._way.put(jobs)
 
     def _carry_out(self, bucket: int, effect: Effect) -> None:
         match effect:

@@ -105,6 +105,11 @@ class Shell:
             self._planned = True
             self._loop.call_soon(self.turn)
 
+    def go_on(self) -> None:
+        """With what has happened, now: whatever else is ready in this turn of the loop has been read."""
+        if self._inbox:
+            self.turn()
+
     def submitted(self, submit: Submit) -> None:
         """Not every one of them is worth a turn of its own."""
         assert self.vault is not None
@@ -149,7 +154,7 @@ class Shell:
 
     def turn(self) -> None:
         self._planned = False
-        if not self._broken:
+        if self._inbox and not self._broken:  # or else somebody went on before
             try:
                 self._handle_all()
             except Exception as error:

@@ -110,11 +110,13 @@ class Process:
         tick_s = self.plan.settings.consensus.heartbeat_us / 2e6
         shell = Shell(self._ended, self._retired, Story(self.plan.node, now_us), tick_s)
         with self._blamed():
-            vault = Vault(home, loop.call_soon_threadsafe, shell.happen, self._ended, self.plan.storage)
+            does = (shell.happen, shell.go_on, self._ended)
+            vault = Vault(home, loop.call_soon_threadsafe, *does, self.plan.storage, loop)
         try:
             await self._run(shell, vault, listeners, doors, founder=home.deed.founded)
         finally:
             shell.stop()
+            vault.finish(abandon=self._killed)
             await loop.run_in_executor(None, vault.abandon if self._killed else vault.stop)
             vault.close()
             self._notifier.close()

@@ -5,6 +5,7 @@ interpreter that the turn still holds.
 """
 
 import logging
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -28,8 +29,9 @@ from hansard.storage.store import Store
 from .damage import Damages, runs_of
 from .disk import held, recovered, translated
 from .errors import AtomicLogDamaged, CopiesDamaged
-from .journal import Errand, Job, Journal, read
+from .journal import Errand, Item, Job, Journal, read
 from .scrubber import Scrubber
+from .shortcut import Shortcut
 
 log = logging.getLogger("hansard")
 
@@ -43,18 +45,21 @@ Part: TypeAlias = tuple[int, int]
 
 
 class Vault:
-    """`happen` takes what has happened, and is called in the loop."""
+    """`happen` takes what has happened, and `go_on` is called where that need not wait for more; both in the loop."""
 
     def __init__(
         self,
         home: Home,
         call: Callable[..., object],
         happen: Callable[[Event], None],
+        go_on: Callable[[], None],
         failed: Callable[[BaseException], None],
         settings: StoreSettings | None = None,
+        loop: AbstractEventLoop | None = None,
     ) -> None:
         self._home = home
         self._happen = happen
+        self._go_on = go_on
         try:
             log_store = home.atomic()
             self._atomic_log = atomic.recovered(log_store, BUCKET)
@@ -69,9 +74,14 @@ class Vault:
             Journal(atomic_store, call, self._persisted, failed, hindered=lambda reason: self._hinder(0, reason)),
             Journal(store, call, self._persisted, failed, self._damaged, lambda reason: self._hinder(1, reason)),
         ]
+        self._ways = [
+            Shortcut(kept, journal, self._persisted, failed, loop)
+            for kept, journal in zip(self._stores, self._journals, strict=True)
+        ]
         self.damages = Damages(self.now, happen, self._journals[1].resume)
         self.scrubber = Scrubber(store, call, self.damages.looked)
-        self._jobs: list[tuple[Journal, Job | Errand]] = []
+        self._wanted: tuple[list[Item], list[Item]] = ([], [])
+        """In this turn, of each store."""
         self._hindrances = ["", ""]
         self._handed: dict[int, int] = {}
         """The last ticket of each bucket that the journal was given, and the last that it has synced."""
@@ -119,7 +129,7 @@ class Vault:
                 listed.append(translated(bucket, each))
         job = Job((bucket, persist.generation), persist.ticket, listed, length)
         self._handed[bucket] = persist.ticket
-        self._jobs.append((self._journals[1], job))
+        self._wanted[1].append(job)
 
     def under_way(self, bucket: int) -> int:
         """How many of its groups are not on disk yet."""
@@ -158,7 +168,7 @@ class Vault:
 
         def found(fetched: tuple[list[Batch], int] | Corrupt) -> None:
             if isinstance(fetched, Corrupt):
-                self.damages.when_mended(fetch.bucket, fetch.to, lambda: self._journals[1].put(errand))
+                self.damages.when_mended(fetch.bucket, fetch.to, lambda: self._ways[1].put([errand]))
                 self.damages.meet(fetched)
                 return
             batches, start = fetched
@@ -171,14 +181,17 @@ class Vault:
         """Something to be done with what the buckets' store has, without waiting for anything to be written."""
         self._journals[1].read(errand)
 
-    def _put(self, which: int, job: Job | Errand) -> None:
-        self._jobs.append((self._journals[which], job))
+    def _put(self, which: int, item: Item) -> None:
+        self._wanted[which].append(item)
 
     def flush(self) -> None:
         """At the end of a turn."""
-        for journal, job in self._jobs:
-            journal.put(job)
-        self._jobs.clear()
+        wanted = self._wanted
+        if wanted[0] or wanted[1]:
+            self._wanted = ([], [])
+            for way, items in zip(self._ways, wanted, strict=True):
+                if items:
+                    way.put(items)
 
     def _persisted(self, tickets: Mapping[Part, int]) -> None:
         for (number, generation), ticket in tickets.items():
@@ -187,6 +200,7 @@ class Vault:
                 continue
             self._synced[number] = ticket
             self._happen(Persisted(number, generation, ticket))
+        self._go_on()
 
     def _hinder(self, which: int, reason: str) -> None:
         """Both stores are on one disk: what is said of it is said once."""
@@ -215,6 +229,11 @@ class Vault:
 
     def status(self) -> dict[str, Any]:
         return {"read_only": self.hindrance, "scrub": self.scrubber.status(), **self.damages.status()}
+
+    def finish(self, *, abandon: bool = False) -> None:
+        """In the loop, before it is stopped or abandoned."""
+        for way in self._ways:
+            way.close(abandon=abandon)
 
     def stop(self) -> None:
         """What was handed over is written first. To be called in a thread: it waits."""

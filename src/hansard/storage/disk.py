@@ -51,6 +51,10 @@ class File(Protocol):
     def sync(self) -> None:
         """Make bytes and size durable, or raise `SyncFailed`."""
 
+    @property
+    def descriptor(self) -> int | None:
+        """By which the operating system knows it, for who has it synced in another way; None if that is not to be."""
+
     def size(self) -> int: ...
 
     def close(self) -> None:
@@ -150,6 +154,10 @@ class RealFile:
             os.fdatasync(self._descriptor)
         except OSError as error:
             raise SyncFailed(self._path) from error
+
+    @property
+    def descriptor(self) -> int | None:
+        return self._descriptor
 
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size

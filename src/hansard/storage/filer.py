@@ -34,6 +34,10 @@ class Filer:
         if self._store.filing_due:
             self._wake.set()
 
+    @property
+    def has_failed(self) -> bool:
+        return self._failure is not None
+
     def check(self) -> None:
         """Raises what has stopped filing, if anything has."""
         if self._failure is not None:

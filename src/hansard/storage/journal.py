@@ -21,7 +21,7 @@ acknowledged, and is overwritten. Written space is reused because fdatasync is c
 import struct
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Final
+from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
@@ -57,6 +57,18 @@ class JournalFile:
         self.retired = False
 
 
+class Placed(NamedTuple):
+    """Records that are on disk once their file is synced."""
+
+    file: JournalFile
+    end: int
+    records: list[Record]
+
+    def settle(self) -> None:
+        """It is synced. A later sync may have been heard of before."""
+        self.file.synced = max(self.file.synced, self.end)
+
+
 class Journal:
     """Appends and syncs. One thread at a time; readers of its files need nothing from it."""
 
@@ -80,9 +92,28 @@ class Journal:
 
     def write(self, records: Sequence[Record]) -> list[Record]:
         """All of them on disk, in the places that they are returned with; or DiskFull, and none is there."""
-        total = sum([RECORD_BYTES + record.length for record in records])
+        total = length_of(records)
         if self.current.end > HEADER_BYTES and self.current.end + total > self._file_bytes:
             self.begin_file()
+        target = self.current
+        if target.end + total > target.allocated:
+            wanted = -(-(target.end + total) // self._step_bytes) * self._step_bytes
+            target.file.allocate(wanted)
+            target.allocated = wanted
+        placed = self.place(records)
+        target.file.sync()
+        placed.settle()
+        return placed.records
+
+    def has_place(self, records: Sequence[Record]) -> bool:
+        """Whether they can be placed without anything that takes long."""
+        target = self.current
+        end = target.end + length_of(records)
+        return end <= target.allocated and (end <= self._file_bytes or target.end == HEADER_BYTES)
+
+    def place(self, records: Sequence[Record]) -> "Placed":
+        """Written where there is a place for them, and not synced; or DiskFull, and none is there. What else is placed
+        before they are settled says no more of them than that they were written."""
         target = self.current
         placed: list[Record] = []
         chunks: list[Buffer] = []
@@ -94,19 +125,14 @@ class Journal:
             chunks += (head, record.content) if record.batch is None else (head, record.batch.head, record.batch.body)
             position += RECORD_BYTES + record.length
         try:
-            if position > target.allocated:
-                wanted = -(-position // self._step_bytes) * self._step_bytes
-                target.file.allocate(wanted)
-                target.allocated = wanted
             target.file.write(target.end, chunks)
         except DiskFull:
             self._unwrite(target, placed)
             raise
-        target.file.sync()
-        target.end, target.synced, target.last_crc = position, position, crc
+        target.end, target.last_crc = position, crc
         target.record_count += len(placed)
         self.unfiled_records += len(placed)
-        return placed
+        return Placed(target, position, placed)
 
     def _unwrite(self, target: JournalFile, placed: Sequence[Record]) -> None:
         """A part of the records may be there; make sure that no recovery ever finds one of them, nor chains a later
@@ -181,6 +207,10 @@ class Journal:
     def close(self) -> None:
         for file in [*(live.file for live in self.files), *(file for _, file in self._free)]:
             file.close()
+
+
+def length_of(records: Sequence[Record]) -> int:
+    return sum([RECORD_BYTES + record.length for record in records])
 
 
 def pack_header(number: int, previous_end: int) -> bytes:

@@ -28,6 +28,7 @@ from .disk import Disk
 from .errors import CannotFork, Corrupt, DiskFull, NoStore, Trimmed
 from .filing import all_sealed, cut_back
 from .identity import Identity
+from .intake import Intake
 from .manifest import BucketEntry, Hold
 from .reading import Page, Query
 from .record import Kind, Moment, Record
@@ -36,14 +37,10 @@ from .retention import Retention, droppable, held_from
 from .salvage import without_damage
 from .settings import StoreSettings
 from .shelf import Shelf
-from .stock import Stock
-from .write import Alteration, Append, Cut, Discard, Drop, Fork, Grouped, Keep, Note, Reset, Trim, Write, records_of
-
-ROOM_BYTES = 1 << 20
-"""A full disk counts as having room again when it has this much more than an append needs."""
+from .write import Alteration, Append, Cut, Discard, Drop, Fork, Grouped, Keep, Note, Reset, Trim, Write
 
 
-class Store(Stock):
+class Store(Intake):
     """Made by `open_store`."""
 
     # Reading.
@@ -119,40 +116,6 @@ class Store(Stock):
             self._write_run(run)
         if vouch:
             self.vouch()
-
-    def vouch(self) -> None:
-        """Makes sure that damage to what was written last will not be taken for a write that a crash has torn."""
-        with self._writing(), self._journal_lock:
-            self.journal.vouch()
-
-    def _write_run(self, run: Sequence[Grouped]) -> None:
-        if not run:
-            return
-        self._make_room()
-        with self._journal_lock:
-            records = records_of(run, self.log)
-            self._check_room(sum(record.length for record in records))
-            placed = self.journal.write(records)
-            file = self.journal.current
-            with self.shelf.lock:
-                for record in placed:
-                    log = self._made(record.bucket)
-                    if record.kind == Kind.NOTE:
-                        log.take_note(record.content)
-                    else:
-                        log.append(record, file)
-                self.full = None
-
-    def _check_room(self, byte_count: int) -> None:
-        if self.full is not None and self.shelf.disk.free_bytes() < byte_count + ROOM_BYTES:
-            raise copy(self.full)
-
-    def _made(self, bucket: int) -> BucketLog:
-        """The bucket's log, which is there from now on. To be called under the lock."""
-        log = self.logs.get(bucket)
-        if log is None:
-            log = self.logs[bucket] = BucketLog(BucketEntry(bucket))
-        return log
 
     def _alter(self, write: Alteration) -> None:
         with self._maintenance:

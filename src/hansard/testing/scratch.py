@@ -10,6 +10,10 @@ from hansard.storage.disk import RealDisk, RealFile
 class ScratchFile(RealFile):
     __slots__ = ()
 
+    @property
+    def descriptor(self) -> None:
+        return None
+
     def sync(self) -> None:
         """Nothing is made durable that is thrown away in a moment."""
 

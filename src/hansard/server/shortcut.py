@@ -1,0 +1,160 @@
+"""The short way to the disk. What is small is written by the loop itself, at the end of its turn, and synced by the
+kernel (syncs.py); the journal's thread has everything else.
+
+Either way nothing overtakes anything. While a sync is under way, what comes waits for it, and goes together; while the
+thread has something to do, everything goes through the thread. Writing itself only hands bytes to the system, which for
+something small takes no longer than waking a thread does; whatever may take longer is for the thread: filing, a new
+file of the journal, a disk without room, damage.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, Final, NamedTuple
+
+from hansard.storage.errors import SyncFailed
+from hansard.storage.intake import Unsettled
+from hansard.storage.store import Store
+from hansard.storage.write import Append, Note
+
+from .journal import IDLE_S, Item, Job, Journal
+from .syncs import Syncs
+
+SMALL_BYTES_MAX: Final = 48 << 10
+"""Of what is written in the loop at once: to copy more would keep everybody waiting."""
+RUNNABLE: Final = (Append, Note)
+
+
+class Flight(NamedTuple):
+    """A sync that is under way, and whose jobs it is for."""
+
+    unsettled: Unsettled
+    jobs: Sequence[Job]
+    begun_s: float
+
+
+class Shortcut:
+    """All of it is called in the loop; without one, everything is left to the journal. `persisted` and `failed` are
+    those of the journal."""
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        persisted: Callable[[dict[Any, int]], None],
+        failed: Callable[[BaseException], None],
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._persisted = persisted
+        self._failed = failed
+        self._loop = loop
+        self._flight: Flight | None = None
+        self._waiting: list[Item] = []
+        self._vouching: asyncio.TimerHandle | None = None
+        self._written_s = 0.0
+        """When something was last written here that nobody has vouched for."""
+        self._syncs = Syncs.made() if loop is not None else None
+        if loop is not None and self._syncs is not None:
+            loop.add_reader(self._syncs.descriptor, self._synced)
+
+    def put(self, items: Sequence[Item]) -> None:
+        """What a turn wants, in order."""
+        if self._flight is not None:
+            self._waiting += items
+        elif self._journal.handed or not self._began(items):
+            self._journal.put(items)
+
+    def _began(self, items: Sequence[Item]) -> bool:
+        """Whether it is written, and a sync of it is under way."""
+        if self._syncs is None or self._journal.is_hindered:
+            return False
+        jobs: list[Job] = []
+        run: list[Append | Note] = []
+        length = 0
+        for item in items:
+            if not isinstance(item, Job):
+                return False
+            length += item.length
+            jobs.append(item)
+            for write in item.writes:
+                if not isinstance(write, RUNNABLE):
+                    return False
+                run.append(write)
+        if length > SMALL_BYTES_MAX:
+            return False
+        begun_s = perf_counter()
+        unsettled = self._store.place(run)
+        if unsettled is None:
+            return False
+        self._flight = Flight(unsettled, jobs, begun_s)
+        try:
+            self._syncs.begin(unsettled.descriptor)
+        except OSError as error:
+            self._land(error)
+        return True
+
+    def _synced(self) -> None:
+        assert self._syncs is not None
+        try:
+            if not self._syncs.done():
+                return
+        except OSError as error:
+            self._land(error)
+        else:
+            self._land(None)
+
+    def _land(self, failure: OSError | None) -> None:
+        flight, self._flight = self._flight, None
+        assert flight is not None
+        try:
+            self._store.settle(flight.unsettled, failure)
+        except SyncFailed as error:
+            self._waiting.clear()
+            self._failed(error)
+            return
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self.put(waiting)
+        self._persisted({job.waiter: job.ticket for job in flight.jobs if job.waiter is not None})
+        self._journal.note(perf_counter() - flight.begun_s)
+        if self._syncs is not None:
+            self._vouch_later()
+
+    # Vouching: when nothing more comes for a while.
+
+    def _vouch_later(self) -> None:
+        assert self._loop is not None
+        self._written_s = self._loop.time()
+        if self._vouching is None:
+            self._vouching = self._loop.call_later(IDLE_S, self._vouch)
+
+    def _vouch(self) -> None:
+        assert self._loop is not None
+        left_s = self._written_s + IDLE_S - self._loop.time()
+        if left_s > 0 or self._flight is not None:
+            self._vouching = self._loop.call_later(max(left_s, IDLE_S / 2), self._vouch)
+        else:
+            self._vouching = None
+            if not self._journal.handed:
+                self._journal.vouch()
+
+    def close(self, *, abandon: bool = False) -> None:
+        """What was put here is handed to the journal, unless it is to be lost; then the journal may be stopped."""
+        if self._vouching is not None:
+            self._vouching.cancel()
+        syncs, self._syncs = self._syncs, None
+        if syncs is None or self._loop is None:
+            return
+        self._loop.remove_reader(syncs.descriptor)
+        if abandon:
+            self._flight, self._waiting = None, []
+        if self._flight is not None:
+            try:
+                syncs.done(wait=True)
+            except OSError as error:
+                self._land(error)
+            else:
+                self._land(None)
+        syncs.close()

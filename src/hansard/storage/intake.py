@@ -1,0 +1,95 @@
+"""Appends and notes on their way into the journal: written and synced in one go, or written now and settled once
+somebody has synced them.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Final, NamedTuple
+
+from .bucket import BucketLog
+from .errors import Corrupt, DiskFull, SyncFailed
+from .journal import JournalFile, Placed
+from .manifest import BucketEntry
+from .record import Kind, Record
+from .stock import Stock
+from .write import Grouped, records_of
+
+ROOM_BYTES: Final = 1 << 20
+"""A full disk counts as having room again when it has this much more than an append needs."""
+
+
+class Unsettled(NamedTuple):
+    """What is written, and on disk once its file is synced."""
+
+    placed: Placed
+    descriptor: int
+    """Of the file."""
+
+
+class Intake(Stock):
+    def vouch(self) -> None:
+        """Makes sure that damage to what was written last will not be taken for a write that a crash has torn."""
+        with self._writing(), self._journal_lock:
+            self.journal.vouch()
+
+    def _write_run(self, run: Sequence[Grouped]) -> None:
+        if not run:
+            return
+        self._make_room()
+        with self._journal_lock:
+            records = records_of(run, self.log)
+            self._check_room(sum(record.length for record in records))
+            self._take_in(self.journal.write(records), self.journal.current)
+
+    def _check_room(self, byte_count: int) -> None:
+        if self.full is not None and self.shelf.disk.free_bytes() < byte_count + ROOM_BYTES:
+            raise copy(self.full)
+
+    def _take_in(self, placed: Sequence[Record], file: JournalFile) -> None:
+        with self.shelf.lock:
+            for record in placed:
+                log = self._made(record.bucket)
+                if record.kind == Kind.NOTE:
+                    log.take_note(record.content)
+                else:
+                    log.append(record, file)
+            self.full = None
+
+    def _made(self, bucket: int) -> BucketLog:
+        """The bucket's log, which is there from now on. To be called under the lock."""
+        log = self.logs.get(bucket)
+        if log is None:
+            log = self.logs[bucket] = BucketLog(BucketEntry(bucket))
+        return log
+
+    # In two steps, for who must not wait.
+
+    def place(self, run: Sequence[Grouped]) -> Unsettled | None:
+        """Written, and not synced: whoever calls this has it synced, and then settles it. None, and nothing is written,
+        where anything would have to be waited for or is in the way; `write` knows then what to do.
+
+        It can be read from now on, so whoever reads has to know what counts. It is not held back until it is synced,
+        because filing may begin before: that syncs the journal's file, and goes by what is in memory."""
+        if self.full is not None or self._filing_overdue or not self._journal_lock.acquire(blocking=False):
+            return None
+        try:
+            with self._writing():
+                records = records_of(run, self.log)
+                descriptor = self.journal.current.file.descriptor
+                if descriptor is None or not self.journal.has_place(records):
+                    return None
+                placed = self.journal.place(records)
+                self._take_in(placed.records, placed.file)
+                return Unsettled(placed, descriptor)
+        except (Corrupt, DiskFull):
+            return None
+        finally:
+            self._journal_lock.release()
+
+    def settle(self, unsettled: Unsettled, failure: OSError | None = None) -> None:
+        """It is synced; or that has failed, and raises SyncFailed: nothing is written any more."""
+        if failure is None:
+            unsettled.placed.settle()
+            return
+        with self._writing():
+            raise SyncFailed(unsettled.placed.file.path) from failure
