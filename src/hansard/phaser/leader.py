@@ -11,6 +11,7 @@ it. Who must acknowledge follows from its log: the expanded government counts fr
 """
 
 from enum import Enum, auto
+from typing import Final
 
 from .decree import Decree, as_batch
 from .effect import Achievement, Effect, Report
@@ -27,6 +28,10 @@ class Phase(Enum):
     IMPORTING = auto()
     REPORTING = auto()
     OPEN = auto()
+
+
+OPEN: Final = Phase.OPEN
+"""By this name: it is looked at in every turn, and by the class's name that takes long."""
 
 
 class Leader:
@@ -79,9 +84,15 @@ class Leader:
         if self.phase is Phase.IMPORTING and not importing:
             self.phase = Phase.REPORTING
             self.effects.append(Report(Achievement.OPENED, self.government.epoch))
-        if self.phase is Phase.IMPORTING or self.phase is Phase.OPEN:
-            ledger.commit_known = max(ledger.commit_known, self.common_end())
-            ledger.commit()
+        if self.phase is Phase.IMPORTING:
+            self.commit()
+
+    def commit(self) -> None:
+        """What everybody who counts has by now."""
+        ledger = self.ledger
+        end = self.common_end()
+        ledger.commit_known = max(ledger.commit_known, end)
+        ledger.commit()
 
     def common_end(self) -> int:
         """Where the part of the log ends that everybody who counts has on disk."""

@@ -223,7 +223,7 @@ class Ledger:
     def _expanded_by(self, batch: Batch) -> bool:
         """Whether it is the entry from which on this copy, a newcomer in its epoch, has to acknowledge."""
         epoch = epoch_of(self.promised)
-        if epoch in (self.counted, epoch_within(self.expansion, self.end)) or not self.stated:
+        if epoch == self.counted or epoch == epoch_within(self.expansion, self.end) or not self.stated:
             return False
         decree = decree_in(batch)
         expanded = decree is not None and decree.expanded and decree.government.epoch == epoch
@@ -297,9 +297,10 @@ class Ledger:
 
     def commit(self) -> None:
         """Show what is known to be committed, as far as it is on this disk."""
-        while self.uncommitted and self.uncommitted[0][0] <= self.commit_known:
-            self.uncommitted_bytes -= self.uncommitted.popleft()[1]
-        end = min(self.commit_known, self.synced)
+        known, uncommitted = self.commit_known, self.uncommitted
+        while uncommitted and uncommitted[0][0] <= known:
+            self.uncommitted_bytes -= uncommitted.popleft()[1]
+        end = min(self.synced, known)
         if end <= self.committed or self.state_from is None or end < self.state_from:
             return
         self.derived.settle(end)
@@ -330,6 +331,12 @@ class Ledger:
         return (
             kept if kept is not None and kept.collection == collection and kept.collection.start >= self.start else None
         )
+
+    @property
+    def has_dispensable(self) -> bool:
+        """Whether anything in memory is committed and on disk."""
+        first = next(iter(self.tail), None)
+        return first is not None and first < self.commit_known and first < self.synced
 
     def forget(self, needed: int) -> None:
         """Drop from memory what is committed and nobody needs; beyond a bound also what somebody does."""

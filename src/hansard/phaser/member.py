@@ -178,7 +178,7 @@ class Member:
 
     def pump(self) -> None:
         """Pass on what there is; not what is to be thrown away."""
-        if not self.foreign and self.ledger.collection is None:
+        if self.relay.feeds and not self.foreign and self.ledger.collection is None:
             self.relay.pump()
 
     # What is owed to whoever feeds us.
@@ -210,10 +210,10 @@ class Member:
 
     def through(self) -> int:
         """Everything before this is on this disk and on those further down."""
-        feeds = self.relay.feeds.values()
+        feeds, synced = self.relay.feeds, self.ledger.synced
         if self.foreign or self.ledger.state_from is None or self.part_mark is not None:
             return -1  # it begins anew, and that is not on disk yet
-        return min([self.ledger.synced, *[feed.through for feed in feeds]])
+        return min([synced, *[feed.through for feed in feeds.values()]]) if feeds else synced
 
     def _answer_part(self) -> None:
         assert self.part_of is not None

@@ -37,7 +37,7 @@ from .event import (
 )
 from .government import Government, NodeId, Term, epoch_of, first_term, next_term, upstream
 from .importing import Intake
-from .leader import Leader, Phase
+from .leader import OPEN, Leader, Phase
 from .ledger import Ledger
 from .member import Member
 from .message import (
@@ -195,14 +195,15 @@ class Phaser:
                 assert_never(event)
 
     def _finish(self) -> None:
-        """Whatever follows from all the events of a turn together. Most turns have little of it to do, so each step is
-        looked at before it is called."""
+        """Whatever follows from all the events of a turn together: mostly little, so each step is looked at first."""
         ledger, leading, following, backlog = self.ledger, self.leading, self.following, self.desk.backlog
         relay: Relay | None = None
         if leading is not None:
-            leading.advance(self.now_us, importing=self.intake.allowed)
-            if leading.phase is Phase.OPEN:
+            if leading.phase is OPEN:
+                leading.commit()
                 self._serve(leading)
+            else:
+                leading.advance(self.now_us, importing=self.intake.allowed)
             relay = leading.relay
             if relay is not None:
                 relay.pump()
@@ -216,7 +217,7 @@ class Phaser:
             ledger.flush()
         if following is not None:
             following.answer()
-        if ledger.tail:
+        if ledger.has_dispensable:
             ledger.forget(relay.needed_from() if relay is not None else ledger.end)
         if (backlog.queue or backlog.pressed) and backlog.pressure_changed():
             self.effects.append(Pressure(backlog.pressed))

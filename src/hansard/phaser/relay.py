@@ -147,7 +147,7 @@ class Relay:
         """Send whatever may be sent; the commit point rides along, and goes by itself if it has to."""
         ledger = self.ledger
         for feed in self.feeds.values():
-            if feed.streaming:
+            if feed.introduced and feed.transfer is None:
                 if feed.next < ledger.lineage.end:
                     self._stream(feed)
                 if feed.commit_sent < ledger.commit_known:

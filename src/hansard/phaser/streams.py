@@ -9,7 +9,7 @@ the highest one forgotten tells a forgotten connection from a new one.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -30,6 +30,9 @@ RECEIPTS_MAX: Final = 32
 """Receipts kept for each connection: of what is older a client learns only that it is stored."""
 RECEIPTS_TOTAL_MAX: Final = 100_000
 """Receipts kept in all, so that the table of a bucket with very many connections stays small enough to store."""
+
+
+_SEVERAL: Final = Flag.CONNECTIONS | Flag.OFFSETS | Flag.TIMESTAMPS
 
 
 class Piece(Struct, frozen=True, array_like=True, gc=False):
@@ -57,17 +60,17 @@ def last_series(batch: Batch) -> int:
     return int(batch.series[-1]) if header.flags & Flag.SERIES else header.first_series + header.change_count - 1
 
 
-def pieces(batch: Batch) -> Iterator[Piece]:
+def pieces(batch: Batch) -> Iterable[Piece]:
     """Of a client's batch one; of a merged one as many as connections follow each other in it. What was imported may
     have been cut otherwise than it was submitted: a piece has one time, and no gap in its offsets."""
     header = batch.header
     base, timestamp, count, flags = header.base_offset, header.first_timestamp, header.change_count, header.flags
     if flags & Flag.INTERNAL or not count:
-        return
-    if not flags & (Flag.CONNECTIONS | Flag.OFFSETS | Flag.TIMESTAMPS):
-        if header.connection != NO_CONNECTION:
-            yield Piece(header.connection, header.first_series, last_series(batch), count, base, timestamp)
-        return
+        return ()
+    if not flags & _SEVERAL:
+        if header.connection == NO_CONNECTION:
+            return ()
+        return (Piece(header.connection, header.first_series, last_series(batch), count, base, timestamp),)
     connections, series, offsets, times = batch.connections, batch.series, batch.offsets, batch.timestamps
     breaks = connections[1:] != connections[:-1]
     if flags & (Flag.OFFSETS | Flag.TIMESTAMPS):
@@ -75,9 +78,8 @@ def pieces(batch: Batch) -> Iterator[Piece]:
     starts = np.concatenate(([0], np.flatnonzero(breaks) + 1))
     lasts = np.concatenate((starts[1:], [count])) - 1
     columns = (connections[starts], series[starts], series[lasts], lasts - starts + 1, offsets[starts], times[starts])
-    for piece in map(Piece, *[column.tolist() for column in columns]):
-        if piece.connection != NO_CONNECTION:
-            yield piece
+    found = map(Piece, *[column.tolist() for column in columns])
+    return [piece for piece in found if piece.connection != NO_CONNECTION]
 
 
 class Stream(Struct, frozen=True, array_like=True, gc=False):
@@ -215,6 +217,8 @@ class Streams:
     def commit(self, end: int) -> None:
         """Everything before an offset is committed: what it did is settled, and what is old by now is forgotten."""
         pending, settled, waiting_of, recent = self.pending, self.settled, self.by_connection, self.recent
+        if not pending or pending[0].offset >= end:
+            return
         forget_us = self._oldest_us() + self.memory_us
         while pending and pending[0].offset < end:
             piece = pending.popleft()

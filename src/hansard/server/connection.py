@@ -37,16 +37,28 @@ NOT_SENT_BYTES: Final = 256 << 10
 """So much waits in the system at the most, beyond what is under way: there nothing can overtake it any more."""
 
 
+JOINED_BYTES_MAX: Final = 4096
+"""What is shorter is handed over as one piece: to copy it costs less than to hand over several."""
+
+
 Taker = Callable[[Frame], None]
 """Whoever takes the frames; raises a WireError where one is not what it should be."""
 
 
-class Connection(asyncio.BufferedProtocol):
-    """`met` is called with the other side's Hello and says who takes its frames; it may refuse with a WireError."""
+def nothing() -> None:
+    pass
 
-    def __init__(self, mine: Hello, met: Callable[["Connection", Hello], Taker]) -> None:
+
+class Connection(asyncio.BufferedProtocol):
+    """`met` is called with the other side's Hello and says who takes its frames; it may refuse with a WireError.
+    `taken` is called after each read, when all frames in it are taken."""
+
+    def __init__(
+        self, mine: Hello, met: Callable[["Connection", Hello], Taker], taken: Callable[[], None] = nothing
+    ) -> None:
         self._mine = mine
         self._met = met
+        self._taken = taken
         self._reader = FrameReader(HELLO_BYTES_MAX)
         self._patience: asyncio.TimerHandle | None = None
         self._taker: Taker | None = None
@@ -103,6 +115,7 @@ class Connection(asyncio.BufferedProtocol):
             self.trouble = str(error)
             log.warning("ending the connection with %s: %s", self.peer, error)
             self.close()
+        self._taken()
 
     def _meet(self, frame: Frame) -> None:
         theirs = understood(frame)
@@ -137,8 +150,13 @@ class Connection(asyncio.BufferedProtocol):
     # What we do with it.
 
     def send(self, pieces: list[Buffer]) -> None:
-        if self.transport is not None:
-            self._sent_bytes += sum([len(piece) for piece in pieces])
+        if self.transport is None:
+            return
+        length = sum([len(piece) for piece in pieces])
+        self._sent_bytes += length
+        if length < JOINED_BYTES_MAX:
+            self.transport.write(b"".join(pieces))
+        else:
             self.transport.writelines(pieces)
 
     @property
@@ -197,10 +215,6 @@ class Connection(asyncio.BufferedProtocol):
         """At once: what was not sent yet is not sent."""
         if self.transport is not None:
             self.transport.abort()
-
-
-def nothing() -> None:
-    pass
 
 
 def has_gone(connected: socket.socket | None) -> bool:

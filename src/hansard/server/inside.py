@@ -21,10 +21,12 @@ class Inside:
         self,
         happen: Callable[[event.Event], None],
         submitted: Callable[[event.Submit], None],
+        soon: Callable[[], None],
         now_us: Callable[[], int],
     ) -> None:
         self._happen = happen
         self._submitted = submitted
+        self._soon = soon
         self._now_us = now_us
         self._number = 0
         self._waiting: dict[int, Callable[[Any], None]] = {}
@@ -39,6 +41,7 @@ class Inside:
         """`level`: all its keys live in this bucket where there are so many."""
         number = self._note(answered)
         self._submitted(event.Submit(number, bucket, batch, self._now_us() + wait_us, level))
+        self._soon()
 
     def connect(self, name: str, broken: int, wait_us: int, connected: Connected) -> None:
         number = self._note(connected)

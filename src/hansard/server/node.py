@@ -42,6 +42,9 @@ GROUPS_MAX: Final = 2
 from that disk or from a member, takes them along."""
 EVENTS_MAX: Final = 1_000
 """So many are handled at once, though there may be more to read: a client that sends faster than that is held then."""
+QUIET_S: Final = 30e-6
+"""After so long without a turn the loop was waiting: there is hardly anything else to be read, so what came is handled
+at once. Otherwise a turn waits until everything that is ready has been read."""
 WAIT_US_MAX: Final = 3600 * 1_000_000
 """No submission is waited for any longer."""
 
@@ -89,6 +92,10 @@ class Node:
         """The last ticket of each bucket that the journal was given, and the last that it has synced."""
         self._synced = dict.fromkeys(phasers, 0)
         self._planned = False
+        self._ripe = False
+        """Something came that is worth a turn, once all that came with it is there."""
+        self._turned_s = 0.0
+        """When the last one was over."""
         self._broken = False
         """Some of what a phaser wanted could not be done, so it may never be asked again."""
         self._names = {node: f"{host}:{port}" for node, (host, port) in addresses.items()}
@@ -145,9 +152,17 @@ class Node:
             self._planned = True
             self._loop.call_soon(self._turn)
 
+    def _taken(self) -> None:
+        """Whatever a connection had is in the inboxes."""
+        if self._ripe and not self._planned:
+            if time.monotonic() - self._turned_s > QUIET_S:
+                self._turn()
+            else:
+                self._plan()
+
     def _answered(self) -> Connection:
         """Somebody connects to us."""
-        connection = Connection(self._hello, self._met)
+        connection = Connection(self._hello, self._met, self._taken)
         connection.lost = lambda: self._connections.discard(connection)
         self._connections.add(connection)
         return connection
@@ -180,12 +195,12 @@ class Node:
             inbox = inboxes.get(bucket)
             if inbox is not None:
                 inbox.append(Received(sender, message))
-        self._plan()
+        self._ripe = True
 
     def _submit(self, asker: Asker, submit: wire.Submit) -> None:
         if submit.bucket not in self._phasers:
             self._say(asker, submit.id, Invalid(f"there is no bucket {submit.bucket} here"))
-            self._plan()
+            self._ripe = True
             return
         self._last_id += 1
         self._asked[self._last_id] = asker, submit.id
@@ -204,7 +219,7 @@ class Node:
         if len(inbox) >= EVENTS_MAX:
             self._turn()
         elif self._handed[submit.bucket] - self._synced[submit.bucket] < GROUPS_MAX:
-            self._plan()
+            self._ripe = True
 
     def _connected(self, node: NodeId) -> None:
         for bucket in self._phasers:
@@ -225,7 +240,7 @@ class Node:
     # What is done about it.
 
     def _turn(self) -> None:
-        self._planned = False
+        self._planned = self._ripe = False
         if self._broken:
             return
         try:
@@ -233,6 +248,7 @@ class Node:
         except Exception as error:
             self._broken = True
             self._failed(error)
+        self._turned_s = time.monotonic()
 
     def _handle_all(self) -> None:
         now_us, wall_us = _now_us(), time.time_ns() // 1000

@@ -139,7 +139,7 @@ class Port:
             log.debug("%s went away before it was let in: %s", peer, error)
 
     def _answered(self) -> Connection:
-        connection = Connection(self.hello, self._met)
+        connection = Connection(self.hello, self._met, self._shell.taken)
         connection.lost = lambda: self._connections.discard(connection)
         self._connections.add(connection)
         return connection

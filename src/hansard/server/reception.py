@@ -57,6 +57,7 @@ class Reception:
         node: str,
         happen: Callable[[event.Event], None],
         submitted: Callable[[event.Submit], None],
+        soon: Callable[[], None],
         now_us: Callable[[], int],
         address: Callable[[str], str | None],
         pages: Pages,
@@ -70,7 +71,7 @@ class Reception:
         self._address = address
         self._pages = pages
         self._desk = desk
-        self.inside = Inside(happen, submitted, now_us)
+        self.inside = Inside(happen, submitted, soon, now_us)
         """Who asks from within this process."""
         self._access = access
         self._edition = access.edition

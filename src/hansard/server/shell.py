@@ -51,6 +51,9 @@ GROUPS_MAX: Final = 2
 from that disk or from a member, takes them along."""
 EVENTS_MAX: Final = 1_000
 """So many are handled at once, though there may be more to read: a client that sends faster than that is held then."""
+QUIET_S: Final = 30e-6
+"""After so long without a turn the loop was waiting: there is hardly anything else to be read, so what came is handled
+at once. Otherwise a turn waits until everything that is ready has been read."""
 TIDY_S: Final = 5.0
 
 
@@ -71,6 +74,10 @@ class Shell:
         self._tick_s = tick_s
         self._inbox: list[Event] = []
         self._planned = False
+        self._ripe = False
+        """Something came that is worth a turn, once all that came with it is there."""
+        self._turned_s = 0.0
+        """When the last one was over."""
         self._gathering: set[int] = set()
         """Buckets whose submissions wait until something comes back."""
         self._broken = False
@@ -105,6 +112,19 @@ class Shell:
             self._planned = True
             self._loop.call_soon(self.turn)
 
+    def taken(self) -> None:
+        """Whatever a connection had is in the inbox."""
+        if self._ripe and not self._planned:
+            if time.monotonic() - self._turned_s > QUIET_S:
+                self.turn()
+            else:
+                self._plan()
+
+    def soon(self) -> None:
+        """The same for what does not come over a connection: more of it may come, and nobody expects an answer yet."""
+        if self._ripe:
+            self._plan()
+
     def go_on(self) -> None:
         """With what has happened, now: whatever else is ready in this turn of the loop has been read."""
         if self._inbox:
@@ -117,16 +137,15 @@ class Shell:
         inbox.append(submit)
         if len(inbox) >= EVENTS_MAX:
             self.turn()
-        elif not self._planned and bucket not in self._gathering:
+        elif not self._ripe and bucket not in self._gathering:
             if self.vault.under_way(bucket) < GROUPS_MAX:
-                self._plan()
+                self._ripe = True
             else:
                 self._gathering.add(bucket)
 
     def received(self, sender: str, messages: list[Message]) -> None:
         self._inbox += [Received(sender, message) for message in messages]
-        if not self._planned:
-            self._plan()
+        self._ripe = True
 
     def connected(self, node: str) -> None:
         self.happen(Connected(node))
@@ -153,12 +172,15 @@ class Shell:
     # What is done about it.
 
     def turn(self) -> None:
-        self._planned = False
+        self._planned = self._ripe = False
         if self._inbox and not self._broken:  # or else somebody went on before
             try:
                 self._handle_all()
             except Exception as error:
                 self._end(error)
+            self._turned_s = time.monotonic()
+            if self._ripe:  # something was let in meanwhile
+                self._plan()
 
     def _end(self, error: BaseException | None) -> None:
         if not self._broken:

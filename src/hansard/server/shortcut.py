@@ -85,14 +85,12 @@ class Shortcut:
         if length > SMALL_BYTES_MAX:
             return False
         begun_s = perf_counter()
-        unsettled = self._store.place(run)
+        unsettled = self._store.place(run, self._syncs.begin)
         if unsettled is None:
             return False
         self._flight = Flight(unsettled, jobs, begun_s)
-        try:
-            self._syncs.begin(unsettled.descriptor)
-        except OSError as error:
-            self._land(error)
+        if unsettled.trouble is not None:
+            self._land(unsettled.trouble)
         return True
 
     def _synced(self) -> None:

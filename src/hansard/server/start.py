@@ -218,7 +218,8 @@ class Process:
         )
         self.access = access = Access(lambda: core)
         where = self._address_in(core)
-        reception = Reception(plan.node, shell.happen, shell.submitted, now_us, where, pages, admin, access)
+        takes = (shell.happen, shell.submitted, shell.soon)
+        reception = Reception(plan.node, *takes, now_us, where, pages, admin, access)
         port = Port(core, shell, reception, self._certificates)
         shell.start(core, vault, peers, reception)
         local = written(plan.listen) if not is_everywhere(plan.listen[0]) else plan.address

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from hansard.batch import Header
 
 from .errors import Corrupt, NotABoundary, OutOfOrder
-from .index import fingerprint
+from .index import fingerprints
 from .journal import JournalFile
 from .manifest import BucketEntry, Segment
 from .record import NOTE_LOST, RECORD_BYTES, Record, note_mark
@@ -76,13 +76,12 @@ class BucketLog:
 
     def check_next(self, end: int, epoch: int, timestamp: int, header: Header) -> None:
         """Whether a batch may follow a log that ends so: offsets may have gaps, but nothing goes back."""
-        for field, given, expected in (
-            ("offset", header.base_offset, end),
-            ("epoch", header.epoch, epoch),
-            ("timestamp", header.first_timestamp, timestamp),
-        ):
-            if given < expected:
-                raise OutOfOrder(self.bucket, field, given, expected)
+        if header.base_offset < end:
+            raise OutOfOrder(self.bucket, "offset", header.base_offset, end)
+        if header.epoch < epoch:
+            raise OutOfOrder(self.bucket, "epoch", header.epoch, epoch)
+        if header.first_timestamp < timestamp:
+            raise OutOfOrder(self.bucket, "timestamp", header.first_timestamp, timestamp)
 
     def append(self, record: Record, file: JournalFile, *, with_tags: bool = True) -> None:
         """What a record says, once it is on disk."""
@@ -94,7 +93,7 @@ class BucketLog:
         if not header.tag_names:
             tags: frozenset[int] | None = NO_TAGS
         else:
-            tags = frozenset(map(fingerprint, record.batch.tag_names)) if with_tags else None
+            tags = fingerprints(record.batch) if with_tags else None
         self.tail.append(
             Entry(
                 header.base_offset,

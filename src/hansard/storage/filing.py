@@ -15,7 +15,7 @@ from .bucket import Entry
 from .disk import Buffer, Disk, File
 from .errors import Corrupt, NotABoundary
 from .extent import REACH_BYTES, TailExtent
-from .index import IndexBuilder, extend_digest, fingerprint
+from .index import IndexBuilder, extend_digest, fingerprints
 from .manifest import BucketEntry, Segment, index_path, segment_path
 from .segment import Damage, walk
 from .settings import StoreSettings
@@ -37,11 +37,12 @@ class SegmentWriter:
         self._pending: list[Buffer] = []
         self._written = 0
 
-    def add(self, batch: Batch, fingerprints: frozenset[int] | None) -> None:
+    def add(self, batch: Batch, known: frozenset[int] | None) -> None:
+        """`known`: the fingerprints of its tags, if somebody has looked."""
         if self._file is None or self.segments[-1].length >= self._settings.segment_bytes:
             self._next_segment()
         assert self._builder is not None
-        marks = fingerprints if fingerprints is not None else {fingerprint(name) for name in batch.tag_names}
+        marks = known if known is not None else fingerprints(batch)
         self._builder.add(batch.header, marks)
         self._pending += (batch.head, batch.body)
         self.segments[-1] = _with_batch(self.segments[-1], batch)

@@ -11,6 +11,8 @@ one that the manifest names is of other content, whatever its checksums say; it 
 
 import struct
 from collections.abc import Collection
+from functools import lru_cache
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,7 +20,7 @@ from crc32c import crc32c
 from numpy.typing import NDArray
 from xxhash import xxh32_intdigest
 
-from hansard.batch import Header
+from hansard.batch import Batch, Header
 
 from .disk import Buffer
 
@@ -33,6 +35,19 @@ Fingerprints = NDArray[np.uint32]
 def fingerprint(tag: bytes) -> int:
     number: int = xxh32_intdigest(tag)
     return number
+
+
+def fingerprints(batch: Batch) -> frozenset[int]:
+    """Of all tags that occur in it."""
+    where = batch.layout
+    return _fingerprints(batch.header.tag_names, bytes(batch.raw[where.name_ends : where.blobs]), batch.tag_blob)
+
+
+@lru_cache(maxsize=1024)
+def _fingerprints(count: int, ends: bytes, blob: bytes) -> frozenset[int]:
+    """Of a dictionary, as it lies in a batch. Clients of one kind tend to have the same tags."""
+    numbers = struct.unpack_from(f"<{count + 1}i", ends)
+    return frozenset([fingerprint(blob[start:end]) for start, end in pairwise(numbers)])
 
 
 def extend_digest(digest: int, header: Header) -> int:

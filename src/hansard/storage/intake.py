@@ -2,7 +2,7 @@
 somebody has synced them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Final, NamedTuple
 
@@ -12,7 +12,7 @@ from .journal import JournalFile, Placed
 from .manifest import BucketEntry
 from .record import Kind, Record
 from .stock import Stock
-from .write import Grouped, records_of
+from .write import Grouped, length_of, records_of
 
 ROOM_BYTES: Final = 1 << 20
 """A full disk counts as having room again when it has this much more than an append needs."""
@@ -22,8 +22,8 @@ class Unsettled(NamedTuple):
     """What is written, and on disk once its file is synced."""
 
     placed: Placed
-    descriptor: int
-    """Of the file."""
+    trouble: OSError | None
+    """Why no sync could be begun, if none could."""
 
 
 class Intake(Stock):
@@ -64,9 +64,10 @@ class Intake(Stock):
 
     # In two steps, for who must not wait.
 
-    def place(self, run: Sequence[Grouped]) -> Unsettled | None:
-        """Written, and not synced: whoever calls this has it synced, and then settles it. None, and nothing is written,
-        where anything would have to be waited for or is in the way; `write` knows then what to do.
+    def place(self, run: Sequence[Grouped], begin: Callable[[int], None]) -> Unsettled | None:
+        """Written, and `begin` called to have its file's descriptor synced; whoever calls this settles it then. None,
+        and nothing is written, where anything would have to be waited for or is in the way; `write` knows then what to
+        do.
 
         It can be read from now on, so whoever reads has to know what counts. It is not held back until it is synced,
         because filing may begin before: that syncs the journal's file, and goes by what is in memory."""
@@ -74,13 +75,19 @@ class Intake(Stock):
             return None
         try:
             with self._writing():
-                records = records_of(run, self.log)
-                descriptor = self.journal.current.file.descriptor
-                if descriptor is None or not self.journal.has_place(records):
+                journal = self.journal
+                target = journal.current
+                descriptor = target.file.descriptor
+                if descriptor is None or not journal.has_place(length_of(run)):
                     return None
-                placed = self.journal.place(records)
+                placed = journal.place(records_of(run, self.log, target.end))
+                trouble = None
+                try:
+                    begin(descriptor)
+                except OSError as error:
+                    trouble = error
                 self._take_in(placed.records, placed.file)
-                return Unsettled(placed, descriptor)
+                return Unsettled(placed, trouble)
         except (Corrupt, DiskFull):
             return None
         finally:

@@ -92,7 +92,7 @@ class Journal:
 
     def write(self, records: Sequence[Record]) -> list[Record]:
         """All of them on disk, in the places that they are returned with; or DiskFull, and none is there."""
-        total = length_of(records)
+        total = sum([RECORD_BYTES + record.length for record in records])
         if self.current.end > HEADER_BYTES and self.current.end + total > self._file_bytes:
             self.begin_file()
         target = self.current
@@ -105,10 +105,10 @@ class Journal:
         placed.settle()
         return placed.records
 
-    def has_place(self, records: Sequence[Record]) -> bool:
-        """Whether they can be placed without anything that takes long."""
+    def has_place(self, length: int) -> bool:
+        """Whether records of this length can be placed without anything that takes long."""
         target = self.current
-        end = target.end + length_of(records)
+        end = target.end + length
         return end <= target.allocated and (end <= self._file_bytes or target.end == HEADER_BYTES)
 
     def place(self, records: Sequence[Record]) -> "Placed":
@@ -119,7 +119,8 @@ class Journal:
         chunks: list[Buffer] = []
         position, crc = target.end, target.last_crc
         for record in records:
-            record = record.at(position)
+            if record.position != position:
+                record = record.at(position)
             head, crc = pack(record, target.number, target.synced, crc)
             placed.append(record)
             chunks += (head, record.content) if record.batch is None else (head, record.batch.head, record.batch.body)
@@ -207,10 +208,6 @@ class Journal:
     def close(self) -> None:
         for file in [*(live.file for live in self.files), *(file for _, file in self._free)]:
             file.close()
-
-
-def length_of(records: Sequence[Record]) -> int:
-    return sum([RECORD_BYTES + record.length for record in records])
 
 
 def pack_header(number: int, previous_end: int) -> bytes:

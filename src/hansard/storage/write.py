@@ -14,10 +14,12 @@ import msgspec
 from hansard.batch import Batch
 
 from .bucket import BucketLog
-from .record import NOTE_LOST, Kind, Record, note_mark
+from .record import NOTE_LOST, RECORD_BYTES, Kind, Record, note_mark
 
 NOTE_BYTES_MAX: Final = 64 << 10
 DOCUMENT_BYTES_MAX: Final = 64 << 20
+BATCH: Final = Kind.BATCH
+"""By this name: by the class's it takes longer."""
 DOCUMENT_NAME: Final = re.compile(r"[a-z0-9-]{1,40}")
 
 
@@ -105,8 +107,17 @@ Alteration: TypeAlias = Cut | Trim | Reset | Keep | Discard | Drop | Fork
 Write: TypeAlias = Grouped | Alteration
 
 
-def records_of(run: Sequence[Grouped], log_of: Callable[[int], BucketLog]) -> list[Record]:
-    """The journal's records of a run, checked against the logs, and against each other."""
+def length_of(run: Sequence[Grouped]) -> int:
+    """Of its records in the journal."""
+    length = RECORD_BYTES * len(run)
+    for write in run:
+        length += write.batch.length if isinstance(write, Append) else len(write.content)
+    return length
+
+
+def records_of(run: Sequence[Grouped], log_of: Callable[[int], BucketLog], position: int = 0) -> list[Record]:
+    """The journal's records of a run, checked against the logs, and against each other; as they lie from a position
+    on."""
     ahead: dict[int, tuple[int, int, int, int]] = {}  # end, epoch, time and note mark as the run leaves them so far
     records: list[Record] = []
     for write in run:
@@ -117,14 +128,17 @@ def records_of(run: Sequence[Grouped], log_of: Callable[[int], BucketLog]) -> li
         end, epoch, timestamp, mark = ahead.get(bucket) or (log.end, log.epoch, log.timestamp, log.note_mark)
         if isinstance(write, Note):
             content = write.content
-            records.append(Record(Kind.NOTE, bucket, end, end, 0, len(content), 0, None, "", content, mark))
+            records.append(Record(Kind.NOTE, bucket, end, end, position, len(content), 0, None, "", content, mark))
             ahead[bucket] = (end, epoch, timestamp, note_mark(content))
+            position += RECORD_BYTES + len(content)
             continue
         if mark == NOTE_LOST:
             assert log.lost_note is not None
             raise copy(log.lost_note)
         batch, header = write.batch, write.batch.header
         log.check_next(end, epoch, timestamp, header)
-        records.append(Record(Kind.BATCH, bucket, end, header.end_offset, 0, batch.length, 0, batch, "", b"", mark))
-        ahead[bucket] = (header.end_offset, header.epoch, header.last_timestamp, mark)
+        after, length = header.end_offset, batch.length
+        records.append(Record(BATCH, bucket, end, after, position, length, 0, batch, "", b"", mark))
+        ahead[bucket] = (after, header.epoch, header.last_timestamp, mark)
+        position += RECORD_BYTES + length
     return records

@@ -61,8 +61,8 @@ class Codec(Generic[Message]):
 
     def _opened(self, payload: memoryview) -> list[Batch]:
         batches: list[Batch] = []
-        position = 0
-        while position < len(payload):
+        position, end = 0, len(payload)
+        while position < end:
             batch = self._open_batch(payload, position)
             batches.append(batch)
             position += batch.length

@@ -12,15 +12,17 @@ frame that lies across two reads. Numbers are little-endian.
 
 import struct
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from hansard.batch import BATCH_BYTES_MAX
 
 from .errors import FrameTooLarge, MalformedFrame, WireError
 
 PREFIX: Final = struct.Struct("<II")
+PREFIX_BYTES: Final = PREFIX.size
 LENGTH_BYTES: Final = 4
 HEADER_BYTES_MAX: Final = 4 << 20
 """Messages of one frame, without their batches."""
@@ -28,6 +30,8 @@ FRAME_BYTES_MAX: Final = 4 * BATCH_BYTES_MAX
 """What a receiver must hold in memory to take in one frame."""
 CHUNK_BYTES: Final = 256 << 10
 """What is read at a time, unless a frame is larger."""
+
+_PADDING: Final = [bytes(length) for length in range(8)]
 
 OTHERS: Final = {
     b"\x16\x03": "TLS, and we do not: either both sides have certificates, or none has",
@@ -40,25 +44,25 @@ OTHERS: Final = {
 
 Buffer = bytes | bytearray | memoryview
 
+_unpack_prefix = PREFIX.unpack_from
 
-class Frame(NamedTuple):
+
+class Frame(Struct, frozen=True, gc=False):
     header: memoryview
     payload: memoryview
-
-
-def padding(header_length: int) -> int:
-    return -header_length & 7
 
 
 def pack(header: bytes, payload: Sequence[Buffer]) -> list[Buffer]:
     """The pieces of a frame, to be written one after the other."""
     if len(header) > HEADER_BYTES_MAX:
         raise FrameTooLarge("header", len(header), HEADER_BYTES_MAX)
-    pad = padding(len(header))
-    length = PREFIX.size - LENGTH_BYTES + len(header) + pad + sum([len(piece) for piece in payload])
+    pad = -len(header) & 7
+    length = PREFIX.size - LENGTH_BYTES + len(header) + pad
+    for piece in payload:
+        length += len(piece)
     if length > FRAME_BYTES_MAX:
         raise FrameTooLarge("frame", length, FRAME_BYTES_MAX)
-    return [b"".join((PREFIX.pack(length, len(header)), header, bytes(pad))), *payload]
+    return [b"".join((PREFIX.pack(length, len(header)), header, _PADDING[pad])), *payload]
 
 
 class FrameReader:
@@ -105,12 +109,12 @@ class FrameReader:
         assert end <= len(fixed)
         frames: list[Frame] = []
         while True:
-            self._needed = start + PREFIX.size
-            if self._needed > end:
+            header = start + PREFIX_BYTES
+            if header > end:
+                self._needed = header
                 break
-            length, header_length = PREFIX.unpack_from(fixed, start)
-            header = start + PREFIX.size
-            payload = header + header_length + padding(header_length)
+            length, header_length = _unpack_prefix(fixed, start)
+            payload = header + header_length + (-header_length & 7)
             stop = start + LENGTH_BYTES + length
             if length > self._bytes_max or header_length > HEADER_BYTES_MAX or payload > stop:
                 raise self._refusal(length, header_length)
