@@ -116,7 +116,7 @@ def test_until_a_fork_is_on_disk_its_parent_is_left_alone() -> None:
     calls: SimpleQueue[tuple[Callable[..., None], tuple[Any, ...]]] = SimpleQueue()
     home = homes.found(SimDisk(), "a", ClusterId("c"), 1)
     happened: list[object] = []
-    vault = Vault(home, lambda call, *what: calls.put((call, what)), happened.append, lambda: None, happened.append)
+    vault = Vault(home, lambda call, *what: calls.put((call, what)), happened.append, happened.extend, happened.append)
     try:
         vault.persist(Persist(0, 1, 1, (phaser.Note(b"x"),)))
         vault.alter(Fork(0, 4))

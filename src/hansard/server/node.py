@@ -18,7 +18,8 @@ from hansard.phaser import Phaser, event
 from hansard.phaser.effect import Answer, AnswerRead, Committed, Effect, Fetch, Persist, Pressure, Put, Report, Send
 from hansard.phaser.event import Connected, Event, Fetched, Persisted, Received, Tick
 from hansard.phaser.government import NodeId
-from hansard.phaser.message import Append, Commit, Message
+from hansard.phaser.hearing import awaited
+from hansard.phaser.message import Acknowledge, Append, Commit, Message
 from hansard.phaser.outcome import Invalid, Outcome
 from hansard.storage.store import Store
 from hansard.wire import submission as wire
@@ -30,6 +31,7 @@ from hansard.wire.handshake import Hello, Role
 from .asker import Asker, answer_codec, submission_codec
 from .connection import Connection, Taker
 from .disk import translated
+from .hearing import OWN_DISK, Hearing
 from .journal import Item, Job, Journal, Search
 from .link import BATCH, COMMIT, PLAIN, Link, Look, Manner
 from .shortcut import Shortcut
@@ -96,6 +98,9 @@ class Node:
         """Something came that is worth a turn, once all that came with it is there."""
         self._turned_s = 0.0
         """When the last one was over."""
+        self._gathering = False
+        """Submissions wait until something comes back."""
+        self._hearing = Hearing(lambda bucket: awaited(phasers[bucket]))
         self._broken = False
         """Some of what a phaser wanted could not be done, so it may never be asked again."""
         self._names = {node: f"{host}:{port}" for node, (host, port) in addresses.items()}
@@ -195,7 +200,8 @@ class Node:
             inbox = inboxes.get(bucket)
             if inbox is not None:
                 inbox.append(Received(sender, message))
-        self._ripe = True
+                if not (type(message) is Acknowledge and not message.missing and self._can_wait(bucket, sender)):
+                    self._ripe = True
 
     def _submit(self, asker: Asker, submit: wire.Submit) -> None:
         if submit.bucket not in self._phasers:
@@ -220,6 +226,8 @@ class Node:
             self._turn()
         elif self._handed[submit.bucket] - self._synced[submit.bucket] < GROUPS_MAX:
             self._ripe = True
+        else:
+            self._gathering = True
 
     def _connected(self, node: NodeId) -> None:
         for bucket in self._phasers:
@@ -229,7 +237,14 @@ class Node:
         for bucket, ticket in tickets.items():
             self._synced[bucket] = ticket
             self._inboxes[bucket].append(Persisted(ticket))
-        self._turn()
+            if not self._can_wait(bucket, OWN_DISK):
+                self._ripe = True
+        if self._ripe:
+            self._turn()
+
+    def _can_wait(self, bucket: int, who: NodeId) -> bool:
+        """Whether nothing follows yet from a word, and no submission waits for somebody to take it along."""
+        return self._hearing.can_wait(bucket, who) and not self._gathering
 
     async def _tick(self) -> None:
         while True:
@@ -240,7 +255,8 @@ class Node:
     # What is done about it.
 
     def _turn(self) -> None:
-        self._planned = self._ripe = False
+        self._planned = self._ripe = self._gathering = False
+        self._hearing.turned()
         if self._broken:
             return
         try:

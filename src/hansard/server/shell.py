@@ -8,11 +8,12 @@ turn is planned when its first event comes, for right after everything that is r
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, assert_never
 
 from hansard.consensus.effect import Departing, Led, Left, Outdated, Refused, Strange, Superseded
 from hansard.participant.effect import (
+    ATOMIC,
     Answer,
     AnswerCommand,
     AnswerConnect,
@@ -34,10 +35,13 @@ from hansard.participant.effect import (
     Send,
     Thinned,
 )
-from hansard.participant.event import Connected, Event, Received, Submit, Tick
-from hansard.participant.message import Message
+from hansard.participant.event import Connected, Event, Persisted, Received, Submit, Tick
+from hansard.participant.message import Bucketed, Message
 from hansard.participant.participant import Participant
+from hansard.phaser.hearing import awaited
+from hansard.phaser.message import Acknowledge
 
+from .hearing import OWN_DISK, Hearing
 from .lag import Lag
 from .peers import Peers
 from .reception import Reception
@@ -78,6 +82,7 @@ class Shell:
         """Something came that is worth a turn, once all that came with it is there."""
         self._turned_s = 0.0
         """When the last one was over."""
+        self._hearing = Hearing(self._awaited)
         self._gathering: set[int] = set()
         """Buckets whose submissions wait until something comes back."""
         self._broken = False
@@ -125,10 +130,22 @@ class Shell:
         if self._ripe:
             self._plan()
 
-    def go_on(self) -> None:
-        """With what has happened, now: whatever else is ready in this turn of the loop has been read."""
-        if self._inbox:
+    def persisted(self, events: Sequence[Persisted]) -> None:
+        """Whatever else is ready in this turn of the loop has been read, so it goes on with that now."""
+        for event in events:
+            self._inbox.append(event)
+            if event.part == ATOMIC or not self._can_wait(event.part, OWN_DISK):
+                self._ripe = True
+        if self._ripe:
             self.turn()
+
+    def _can_wait(self, bucket: int, who: str) -> bool:
+        """Whether nothing follows yet from a word, and no submission waits for somebody to take it along."""
+        return self._hearing.can_wait(bucket, who) and not self._gathering
+
+    def _awaited(self, bucket: int) -> int:
+        copy = self.core.copies.running.get(bucket) if self.core is not None else None
+        return awaited(copy.phaser) if copy is not None and copy.phaser is not None else 0
 
     def submitted(self, submit: Submit) -> None:
         """Not every one of them is worth a turn of its own."""
@@ -144,8 +161,14 @@ class Shell:
                 self._gathering.add(bucket)
 
     def received(self, sender: str, messages: list[Message]) -> None:
-        self._inbox += [Received(sender, message) for message in messages]
-        self._ripe = True
+        for message in messages:
+            self._inbox.append(Received(sender, message))
+            if not (type(message) is Bucketed and self._can_wait_for_others(message)):
+                self._ripe = True
+
+    def _can_wait_for_others(self, said: Bucketed) -> bool:
+        message = said.message
+        return type(message) is Acknowledge and not message.missing and self._can_wait(said.bucket, said.sender)
 
     def connected(self, node: str) -> None:
         self.happen(Connected(node))
@@ -173,6 +196,7 @@ class Shell:
 
     def turn(self) -> None:
         self._planned = self._ripe = False
+        self._hearing.turned()
         if self._inbox and not self._broken:  # or else somebody went on before
             try:
                 self._handle_all()

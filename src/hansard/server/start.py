@@ -110,7 +110,7 @@ class Process:
         tick_s = self.plan.settings.consensus.heartbeat_us / 2e6
         shell = Shell(self._ended, self._retired, Story(self.plan.node, now_us), tick_s)
         with self._blamed():
-            does = (shell.happen, shell.go_on, self._ended)
+            does = (shell.happen, shell.persisted, self._ended)
             vault = Vault(home, loop.call_soon_threadsafe, *does, self.plan.storage, loop)
         try:
             await self._run(shell, vault, listeners, doors, founder=home.deed.founded)

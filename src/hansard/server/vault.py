@@ -6,7 +6,7 @@ interpreter that the turn still holds.
 
 import logging
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from hansard.batch import Batch
@@ -45,21 +45,21 @@ Part: TypeAlias = tuple[int, int]
 
 
 class Vault:
-    """`happen` takes what has happened, and `go_on` is called where that need not wait for more; both in the loop."""
+    """`happen` takes what has happened, and `persisted` what is on disk; both are called in the loop."""
 
     def __init__(
         self,
         home: Home,
         call: Callable[..., object],
         happen: Callable[[Event], None],
-        go_on: Callable[[], None],
+        persisted: Callable[[Sequence[Persisted]], None],
         failed: Callable[[BaseException], None],
         settings: StoreSettings | None = None,
         loop: AbstractEventLoop | None = None,
     ) -> None:
         self._home = home
         self._happen = happen
-        self._go_on = go_on
+        self._tell = persisted
         try:
             log_store = home.atomic()
             self._atomic_log = atomic.recovered(log_store, BUCKET)
@@ -194,13 +194,14 @@ class Vault:
                     way.put(items)
 
     def _persisted(self, tickets: Mapping[Part, int]) -> None:
+        events: list[Persisted] = []
         for (number, generation), ticket in tickets.items():
             if generation == FORKED:
                 self._forks.pop(number, None)
                 continue
             self._synced[number] = ticket
-            self._happen(Persisted(number, generation, ticket))
-        self._go_on()
+            events.append(Persisted(number, generation, ticket))
+        self._tell(events)
 
     def _hinder(self, which: int, reason: str) -> None:
         """Both stores are on one disk: what is said of it is said once."""

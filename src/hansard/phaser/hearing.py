@@ -1,0 +1,29 @@
+"""Whose word is awaited: an acknowledgement, or that of one's own disk, from which nothing follows before others come.
+
+What is on every disk ends where the one ends that has the least. That moves only when all have moved that end there; so
+until each of them has said something, a turn of the phaser would find nothing to do. Whoever runs it may spare it that,
+and hand over their words together. Nothing depends on it: a word that is handed over at once is as good.
+"""
+
+from .leader import OPEN
+from .phaser import Phaser
+
+
+def awaited(phaser: Phaser) -> int:
+    """How many have to be heard of, this disk among them, before anything can follow from what they say. 0 where it may
+    at once: somebody has to be sent more, or is being acclimated, or asks who leads."""
+    leading, ledger, barrier = phaser.leading, phaser.ledger, phaser.barrier
+    if leading is not None and (leading.phase is not OPEN or leading.government.newcomers or barrier.running):
+        return 0
+    relay = phaser.relay
+    if relay is None:
+        return 0
+    end, least, count = ledger.lineage.end, ledger.synced, 1
+    for feed in relay.feeds.values():
+        if feed.next < end or not feed.introduced or feed.transfer is not None:
+            return 0
+        if feed.through == least:
+            count += 1
+        elif feed.through < least:
+            least, count = feed.through, 1
+    return count
