@@ -10,6 +10,7 @@ from .oracle import Oracle, Violation
 from .order import Order
 from .revival import Revival
 from .sequence import OneSequence
+from .unheard import Unheard
 
 __all__ = ["Oracle", "Violation", "oracles"]
 
@@ -28,4 +29,5 @@ def oracles(*, thorough: bool = True) -> list[Oracle]:
         Linearizable(sequence),
         Alike(),
         Bounded(thorough=thorough),
+        Unheard(),
     ]

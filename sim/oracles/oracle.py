@@ -31,6 +31,8 @@ class Oracle:
     def started(self, participant: "Participant") -> None:
         """A participant has started, from its disk."""
 
+    def before_turn(self, participant: "Participant", events: Sequence[Event]) -> None: ...
+
     def after_turn(self, participant: "Participant", events: Sequence[Event], effects: Sequence[Effect]) -> None: ...
 
     def visible(self, participant: "Participant", batches: Sequence[Batch]) -> None:

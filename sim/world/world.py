@@ -163,6 +163,8 @@ class World:
 
     def before_turn(self, participant: Participant, events: Sequence[Event]) -> None:
         self.coverage.before_turn(participant, events)
+        for oracle in self._turn_oracles:
+            oracle.before_turn(participant, events)
 
     def after_turn(self, participant: Participant, events: Sequence[Event], effects: Sequence[Effect]) -> None:
         phaser = participant.phaser

@@ -208,6 +208,11 @@ class Member:
             self.round_answered = self.round
             self._send(Confirmed(term, self.round))
 
+    @property
+    def owes(self) -> bool:
+        """An answer that is not an acknowledgement waits for this disk, or for who is further down."""
+        return self.wedged_mark is not None or self.part_mark is not None or self.round > self.round_answered
+
     def through(self) -> int:
         """Everything before this is on this disk and on those further down."""
         feeds, synced = self.relay.feeds, self.ledger.synced
