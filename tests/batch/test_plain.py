@@ -1,9 +1,12 @@
 """Batches of many plain changes are recognized as good with few vectors; that nothing else is, test_single.py shows
 with the same cases for all ways."""
 
+import struct
+
 import pytest
 
-from hansard.batch import Batch, build, plain, reopen, verify, verify_at
+from hansard.batch import HEADER_BYTES, Batch, build, plain, reopen, verify, verify_at
+from hansard.batch.limits import VALUE_BYTES_MAX
 from tests.batch.agreement import agreed
 from tests.batch.sealing import with_bytes
 
@@ -16,7 +19,19 @@ def tagged(count: int) -> Batch:
     return build(KEYS[:count], VALUES[:count], tags, connection=7, first_series=3, previous_series=2)
 
 
-@pytest.mark.parametrize("batch", [build(KEYS, VALUES), tagged(100), tagged(2), build([b"", b""], [b"", b""])])
+@pytest.mark.parametrize(
+    "batch",
+    [
+        build(KEYS, VALUES),
+        build(KEYS[10:], VALUES[10:]),
+        tagged(100),
+        tagged(2),
+        build([b"", b""], [b"", b""]),
+        build([b"\0", b"a"], [b"v", b"w"]),
+        build([b"a\0", b"\0\0"], [b"v", b"w"]),
+        build([b"ab", b""], [b"v", b"w"]),
+    ],
+)
 def test_plain_batches_take_few_vectors(batch: Batch) -> None:
     assert plain.is_sound(reopen(batch.to_bytes()), hashes=True)
 
@@ -42,6 +57,21 @@ def test_all_ways_agree_on_every_changed_byte() -> None:
     for position, byte in enumerate(body):
         for change in (0x01, 0x80, 0xFF):
             agreed(with_bytes(raw, position, bytes([byte ^ change])))
+
+
+@pytest.mark.parametrize("keys", [KEYS[:3], KEYS[9:12], [b"", b"", b""]])
+def test_a_wrong_hash_is_found_in_keys_of_one_length_and_of_several(keys: list[bytes]) -> None:
+    raw = build(keys, VALUES[:3]).to_bytes()
+    for position in range(8 * len(keys)):
+        assert agreed(with_bytes(raw, position, bytes([raw[HEADER_BYTES + position] ^ 1]))) == "WrongKeyHash"
+
+
+def test_ends_that_go_once_around_are_refused() -> None:
+    """Each value has a length that is allowed, modulo 2^32, and the last one ends where it should."""
+    count = (1 << 32) // VALUE_BYTES_MAX
+    batch = build([b""] * count, [b""] * count)
+    ends = struct.pack(f"<{count + 1}I", *[number * VALUE_BYTES_MAX % (1 << 32) for number in range(count + 1)])
+    assert agreed(with_bytes(batch.to_bytes(), batch.layout.value_ends, ends)) == "BadVector"
 
 
 def test_batches_that_lie_one_behind_the_other_are_verified_in_place() -> None:

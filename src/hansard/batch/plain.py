@@ -11,22 +11,23 @@ from itertools import pairwise, repeat
 from typing import Final
 
 import numpy as np
-from xxhash import xxh64_intdigest
+from xxhash import xxh64_digest
 
-from .batch import Batch, Int32s
-from .header import Flag
+from .batch import Batch
+from .header import Buffer, Flag
 from .keyhash import SEED
 from .limits import KEY_BYTES_MAX, TAG_BYTES_MAX, TAGS_PER_CHANGE_MAX, VALUE_BYTES_MAX
 from .single import UNUSUAL
 
 NOT_PLAIN: Final = UNUSUAL | Flag.NULL_KEYS | Flag.NULL_VALUES
-_LIMITS: Final = np.array((KEY_BYTES_MAX, VALUE_BYTES_MAX, TAGS_PER_CHANGE_MAX), np.int32)
+_ENDS_MAX: Final = 1 << 31
+"""No end is as far out, however many lengths come before it: then they are what they would be with signs."""
 _PADDING_MAX: Final = bytes(7)
+_NO_NAMES: Final = bytes(4)
+"""The ends of a dictionary without names: the one that stands before the first."""
 
-# What the methods of the same names do, without the Python that numpy has around them.
-_least = np.minimum.reduce
+# What the method of the same name does, without the Python that numpy has around it.
 _most = np.maximum.reduce
-_all = np.logical_and.reduce
 
 
 def is_sound(batch: Batch, *, hashes: bool) -> bool:
@@ -38,40 +39,46 @@ def is_sound(batch: Batch, *, hashes: bool) -> bool:
     count = header.change_count
     if header.flags & NOT_PLAIN or not count or where.blobs > len(raw):
         return False
-    ends = np.frombuffer(raw, np.int32, 3 * (count + 1), where.key_ends).reshape(3, count + 1)
-    if ends[:, 0].any() or _least(ends, axis=None) < 0:
+    # Without signs: where ends fall, the length is beyond every limit.
+    ends = np.frombuffer(raw, np.uint32, 3 * (count + 1), where.key_ends).reshape(3, count + 1)
+    key_longest, value_longest, tags_most = _most(ends[:, 1:] - ends[:, :-1], 1).tolist()
+    if key_longest > KEY_BYTES_MAX or value_longest > VALUE_BYTES_MAX or tags_most > TAGS_PER_CHANGE_MAX:
         return False
-    lengths = ends[:, 1:] - ends[:, :-1]
-    if _least(lengths, axis=None) < 0 or not _all(_most(lengths, axis=1) <= _LIMITS):
+    if count * max(key_longest, value_longest, tags_most) >= _ENDS_MAX:  # ends may have gone once around
         return False
-    keys_length, values_length, codes_count = ends[:, -1].tolist()
-    if codes_count != header.tag_codes:
+    (keys_begin, keys_length), (values_begin, values_length), (codes_begin, codes_end) = ends[:, ::count].tolist()
+    if keys_begin or values_begin or codes_begin or codes_end != header.tag_codes:
         return False
     names_length = _names_length(batch)
     keys = where.blobs + names_length
     end = keys + keys_length + values_length
     if names_length < 0 or end > len(raw) or not _PADDING_MAX.startswith(raw[end:]):
         return False
-    return not hashes or _hashes_fit(batch, ends[0], keys, keys_length)
+    if not hashes:
+        return True
+    if 0 < keys_length == key_longest * count:
+        return _hashes_fit(raw, np.frombuffer(raw, _bytes_of(key_longest), count, keys).tolist())
+    blob, start = bytes(raw[keys : keys + keys_length]), 0
+    return _hashes_fit(raw, [blob[start : (start := end)] for end in ends[0, 1:].tolist()])
 
 
 def _names_length(batch: Batch) -> int:
     """Of the dictionary; -1 where it, or what points into it, is not good."""
     header, raw, where = batch.header, batch.body, batch.layout
     count = header.tag_names
-    length = int.from_bytes(raw[where.name_ends + 4 * count : where.blobs], "little", signed=True)
+    if not count:
+        return -1 if header.tag_codes or raw[where.name_ends : where.blobs] != _NO_NAMES else 0
+    length = int.from_bytes(raw[where.blobs - 4 : where.blobs], "little", signed=True)
     if not 0 <= length <= len(raw) - where.blobs:
         return -1
     if not _is_dictionary(count, bytes(raw[where.name_ends : where.blobs + length])):
         return -1
-    if not count:
-        return -1 if header.tag_codes else length
-    codes = np.frombuffer(raw, np.uint32, header.tag_codes, where.tag_codes)
-    if not len(codes) or _most(codes) >= count:
+    carried = np.zeros(count, np.uint8)
+    try:
+        carried[np.frombuffer(raw, np.uint32, header.tag_codes, where.tag_codes)] = 1
+    except IndexError:
         return -1
-    carried = np.zeros(count, np.bool_)
-    carried[codes] = True
-    return length if _all(carried) else -1
+    return length if 0 not in carried.tobytes() else -1
 
 
 @lru_cache(maxsize=1024)
@@ -92,8 +99,13 @@ def _is_dictionary(count: int, content: bytes) -> bool:
     return True
 
 
-def _hashes_fit(batch: Batch, ends: Int32s, start: int, length: int) -> bool:
-    blob = bytes(batch.body[start : start + length])
-    keys = [blob[first:last] for first, last in pairwise(ends.tolist())]
-    hashes = np.fromiter(map(xxh64_intdigest, keys, repeat(SEED)), np.uint64, len(keys))
-    return hashes.tobytes() == batch.body[: 8 * len(keys)]
+@lru_cache(maxsize=256)
+def _bytes_of(length: int) -> "np.dtype[np.void]":
+    """So many bytes, as an element of a vector: keys of one length are cut apart by numpy, in a quarter of the time."""
+    return np.dtype((np.void, length))
+
+
+def _hashes_fit(raw: Buffer, keys: list[bytes]) -> bool:
+    """Bytes are compared, not numbers, which would have to be made first; the hasher puts the highest byte first."""
+    stored = np.frombuffer(raw, np.uint64, len(keys))
+    return b"".join(map(xxh64_digest, keys, repeat(SEED))) == stored.byteswap().tobytes()

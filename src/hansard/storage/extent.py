@@ -115,12 +115,13 @@ class TailExtent(NamedTuple):
         if self.file.retired:
             raise Moved
         for entry in self.entries:
-            problem = "another batch than the one that was written lies here"
             try:
                 batch = _reopen(data, entry.position - start, entry.length)
-                if (batch.header.base_offset, batch.header.end_offset) == (entry.base, entry.end):
+                header = batch.header
+                if header.base_offset == entry.base and header.end_offset == entry.end:
                     yield batch
                     continue
+                problem = "another batch than the one that was written lies here"
             except Malformed as error:
                 problem = str(error)
             where = (self.file.path, entry.position, entry.length)

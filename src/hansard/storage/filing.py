@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from hansard.batch import SPAN_MAX, Batch, covering
 
 from .bucket import Entry
-from .disk import Buffer, Disk, File
+from .disk import Disk, File
 from .errors import Corrupt, NotABoundary
 from .extent import REACH_BYTES, TailExtent
 from .index import IndexBuilder, extend_digest, fingerprints
@@ -20,8 +20,9 @@ from .manifest import BucketEntry, Segment, index_path, segment_path
 from .segment import Damage, walk
 from .settings import StoreSettings
 
-RUN_BYTES = 4 << 20
-"""Read and written at a time."""
+RUN_BYTES = 1 << 20
+"""Read and written at a time: little enough for the allocator to use the same memory again, as new memory costs more
+than the reading. And writes of four megabytes were seen to take the kernel five times as long as the same in four."""
 
 
 class SegmentWriter:
@@ -34,25 +35,27 @@ class SegmentWriter:
         self.next_id = next_id
         self._file: File | None = None
         self._builder: IndexBuilder | None = None
-        self._pending: list[Buffer] = []
+        self._pending: list[Batch] = []
+        """Its segment grows by them when they are written."""
         self._written = 0
 
     def add(self, batch: Batch, known: frozenset[int] | None) -> None:
         """`known`: the fingerprints of its tags, if somebody has looked."""
-        if self._file is None or self.segments[-1].length >= self._settings.segment_bytes:
-            self._next_segment()
-        assert self._builder is not None
-        marks = known if known is not None else fingerprints(batch)
-        self._builder.add(batch.header, marks)
-        self._pending += (batch.head, batch.body)
-        self.segments[-1] = _with_batch(self.segments[-1], batch)
+        builder = self._builder
+        if self._file is None or builder is None or builder.position >= self._settings.segment_bytes:
+            builder = self._next_segment()
+        builder.add(batch.header, known if known is not None else fingerprints(batch))
+        self._pending.append(batch)
 
     def flush(self) -> None:
         """Writes what was added, without sync."""
-        if self._file is not None and self._pending:
-            self._file.write(self._written, self._pending)
-            self._written = self.segments[-1].length
-            self._pending = []
+        if self._file is None or not self._pending:
+            return
+        assert self._builder is not None
+        position, digest = self._builder.position, self._builder.digest
+        self._file.write(self._written, [part for batch in self._pending for part in (batch.head, batch.body)])
+        self.segments[-1] = _grown(self.segments[-1], self._pending, position, digest)
+        self._written, self._pending = position, []
 
     def finish(self) -> None:
         """Syncs the segment and adds to its index; to be called when all is added."""
@@ -73,7 +76,7 @@ class SegmentWriter:
         if self._file is not None:
             self._file.close()
 
-    def _next_segment(self) -> None:
+    def _next_segment(self) -> IndexBuilder:
         self.finish()
         last = self.segments[-1] if self.segments else None
         if last is None or last.sealed or last.length >= self._settings.segment_bytes:
@@ -91,20 +94,22 @@ class SegmentWriter:
         current = self.segments[-1]
         self._written = current.length
         self._builder = IndexBuilder(current.length, current.digest, self._settings.block_bytes)
+        return self._builder
 
 
-def _with_batch(segment: Segment, batch: Batch) -> Segment:
-    header, empty = batch.header, segment.length == 0
+def _grown(segment: Segment, batches: Sequence[Batch], length: int, digest: int) -> Segment:
+    """With more batches, and so of this length and digest."""
+    first, last, empty = batches[0].header, batches[-1].header, segment.length == 0
     return Segment(
         segment.id,
-        header.base_offset if empty else segment.base,
-        header.end_offset,
-        segment.length + header.length,
-        header.first_timestamp if empty else segment.first_timestamp,
-        header.last_timestamp,
-        segment.change_count + header.change_count,
-        header.epoch,
-        extend_digest(segment.digest, header),
+        first.base_offset if empty else segment.base,
+        last.end_offset,
+        length,
+        first.first_timestamp if empty else segment.first_timestamp,
+        last.last_timestamp,
+        segment.change_count + sum([batch.header.change_count for batch in batches]),
+        last.epoch,
+        digest,
         segment.sealed,
     )
 
@@ -135,16 +140,7 @@ def file_entries(
     writer = SegmentWriter(disk, settings, filed, next_id)
     try:
         for run in runs(filed.bucket, entries):
-            for entry, batch in zip(run.entries, run.fetch(disk), strict=True):
-                if not isinstance(batch, Corrupt):
-                    writer.add(batch, entry.fingerprints)
-                elif give_up_damaged:
-                    for base in range(entry.base, entry.end, SPAN_MAX):
-                        end = min(base + SPAN_MAX, entry.end)
-                        writer.add(covering(base, end, entry.epoch, entry.last_timestamp), frozenset())
-                else:
-                    raise batch
-            writer.flush()
+            _file_run(disk, run, writer, give_up_damaged=give_up_damaged)
         writer.finish()
     finally:
         writer.abandon()
@@ -154,21 +150,31 @@ def file_entries(
     return filed, writer.next_id
 
 
+def _file_run(disk: Disk, run: TailExtent, writer: SegmentWriter, *, give_up_damaged: bool) -> None:
+    """Apart, so that nothing holds on to the bytes when those of the next run are read."""
+    for entry, batch in zip(run.entries, run.fetch(disk), strict=True):
+        if not isinstance(batch, Corrupt):
+            writer.add(batch, entry.fingerprints)
+        elif give_up_damaged:
+            for base in range(entry.base, entry.end, SPAN_MAX):
+                end = min(base + SPAN_MAX, entry.end)
+                writer.add(covering(base, end, entry.epoch, entry.last_timestamp), frozenset())
+        else:
+            raise batch
+    writer.flush()
+
+
 def runs(bucket: int, entries: Sequence[Entry]) -> Iterator[TailExtent]:
     """Entries that lie together in a file, to be read at once."""
-    start = 0
-    for stop in range(1, len(entries) + 1):
-        first = entries[start]
-        if stop < len(entries):
-            entry = entries[stop]
-            last = entries[stop - 1]
-            apart = entry.position - last.position - last.length
-            near = entry.position + entry.length - first.position <= RUN_BYTES and apart <= REACH_BYTES
-            if entry.file is first.file and near:
-                continue
-        part = tuple(entries[start:stop])
-        yield TailExtent(bucket, first.file, part, first.base, part[-1].end)
-        start = stop
+    start, first, behind = 0, entries[0], entries[0].position
+    for place, entry in enumerate(entries):
+        position, end = entry.position, entry.position + entry.length
+        near = position - behind <= REACH_BYTES and end - first.position <= RUN_BYTES
+        if place > start and not (near and entry.file is first.file):
+            yield TailExtent(bucket, first.file, tuple(entries[start:place]), first.base, entries[place - 1].end)
+            start, first = place, entry
+        behind = end
+    yield TailExtent(bucket, first.file, tuple(entries[start:]), first.base, entries[-1].end)
 
 
 def cut_back(disk: Disk, filed: BucketEntry, end: int) -> BucketEntry:
@@ -195,5 +201,5 @@ def _cut_segment(disk: Disk, bucket: int, segment: Segment, end: int) -> Segment
             break
         if item.header.end_offset > end:
             raise NotABoundary(bucket, end, item.header.base_offset, item.header.end_offset)
-        short = _with_batch(short, item)
+        short = _grown(short, [item], short.length + item.length, extend_digest(short.digest, item.header))
     return short

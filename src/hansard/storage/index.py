@@ -12,7 +12,7 @@ one that the manifest names is of other content, whatever its checksums say; it 
 import struct
 from collections.abc import Collection
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from .disk import Buffer
 MAGIC: Final = b"HNSX"
 _CHUNK = struct.Struct("<4sIqqIIII")
 _CRC_BYTES: Final = 4
+_MARK_SHIFT: Final = np.uint64(32)
 
 Places = NDArray[np.int64]
 Fingerprints = NDArray[np.uint32]
@@ -109,38 +110,52 @@ class IndexBuilder:
     def __init__(self, position: int, digest: int, block_bytes: int) -> None:
         self._start, self._digest_before = position, digest
         self._block_bytes = block_bytes
-        self._rows: list[tuple[int, int, int, int]] = []
-        self._postings: dict[tuple[int, int], None] = {}
+        self._rows: list[tuple[int, int, int]] = []
+        """Of each block the position, the first offset and the first time."""
+        self._last_timestamps: list[int] = []
+        self._marks: list[set[int]] = []
+        """The fingerprints that occur in each block."""
         self.position = position
         self.digest = digest
 
     def add(self, header: Header, fingerprints: Collection[int]) -> None:
         """The next batch of the segment."""
-        if not self._rows or self.position - self._rows[-1][0] >= self._block_bytes:
-            self._rows.append((self.position, header.base_offset, header.first_timestamp, header.last_timestamp))
+        position = self.position
+        if not self._rows or position - self._rows[-1][0] >= self._block_bytes:
+            self._begin(header.base_offset, header.first_timestamp, header.last_timestamp)
         else:
-            position, base, first, _ = self._rows[-1]
-            self._rows[-1] = (position, base, first, header.last_timestamp)
-        block = len(self._rows) - 1
-        for mark in fingerprints:
-            self._postings[mark, block] = None
-        self.position += header.length
+            self._last_timestamps[-1] = header.last_timestamp
+        self._marks[-1].update(fingerprints)
+        self.position = position + header.length
         self.digest = extend_digest(self.digest, header)
 
     def skip(self, length: int, base: int, timestamp: int) -> None:
         """Damaged bytes: they stay with the block before them, or make one, so that a read stumbles over them."""
         if not self._rows:
-            self._rows.append((self.position, base, timestamp, timestamp))
+            self._begin(base, timestamp, timestamp)
         self.position += length
 
+    def _begin(self, base: int, first_timestamp: int, last_timestamp: int) -> None:
+        self._rows.append((self.position, base, first_timestamp))
+        self._last_timestamps.append(last_timestamp)
+        self._marks.append(set())
+
     def chunk(self) -> bytes:
-        rows = np.array(self._rows, np.int64).reshape(-1, 4)
-        postings = np.array(sorted(self._postings), np.uint32).reshape(-1, 2)
+        rows = np.array(self._rows, np.int64).reshape(-1, 3)
+        lasts = np.array(self._last_timestamps, np.int64)
+        postings = self._postings()
         head = _CHUNK.pack(
             MAGIC, 0, self._start, self.position, self._digest_before, self.digest, len(rows), len(postings)
         )
-        columns = b"".join([rows.T.tobytes(), postings.T.tobytes()])
+        marks, blocks = (postings >> _MARK_SHIFT).astype(np.uint32), postings.astype(np.uint32)
+        columns = b"".join([rows.T.tobytes(), lasts.tobytes(), marks.tobytes(), blocks.tobytes()])
         return head + columns + crc32c(columns, crc32c(head)).to_bytes(_CRC_BYTES, "little")
+
+    def _postings(self) -> NDArray[np.uint64]:
+        """Sorted; each is one number, of the fingerprint and below it the block."""
+        counts = np.array([len(marks) for marks in self._marks], np.int64)
+        marks = np.fromiter(chain.from_iterable(self._marks), np.uint64)
+        return np.sort(marks << _MARK_SHIFT | np.repeat(np.arange(len(counts), dtype=np.uint64), counts))
 
 
 class _Chunk(NamedTuple):
