@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
-from hansard.storage.errors import SyncFailed
+from hansard.storage.errors import StorageError, SyncFailed
 from hansard.storage.intake import Unsettled
 from hansard.storage.store import Store
 from hansard.storage.write import Append, Note
@@ -52,6 +52,8 @@ class Shortcut:
         self._loop = loop
         self._flight: Flight | None = None
         self._waiting: list[Item] = []
+        self._is_over = False
+        """Something has failed: what is put is ignored, as by a journal whose thread has ended."""
         self._vouching: asyncio.TimerHandle | None = None
         self._written_s = 0.0
         """When something was last written here that nobody has vouched for."""
@@ -61,13 +63,15 @@ class Shortcut:
 
     def put(self, items: Sequence[Item]) -> None:
         """What a turn wants, in order."""
+        if self._is_over:
+            return
         if self._flight is not None:
             self._waiting += items
         elif self._journal.handed or not self._began(items):
             self._journal.put(items)
 
     def _began(self, items: Sequence[Item]) -> bool:
-        """Whether it is written, and a sync of it is under way."""
+        """Whether it is written, and a sync of it is under way; or else there is no going on."""
         if self._syncs is None or self._journal.is_hindered:
             return False
         jobs: list[Job] = []
@@ -76,8 +80,8 @@ class Shortcut:
         for item in items:
             if not isinstance(item, Job):
                 return False
-            length += item.length
             jobs.append(item)
+            length += item.length
             for write in item.writes:
                 if not isinstance(write, RUNNABLE):
                     return False
@@ -85,7 +89,11 @@ class Shortcut:
         if length > SMALL_BYTES_MAX:
             return False
         begun_s = perf_counter()
-        unsettled = self._store.place(run, self._syncs.begin)
+        try:
+            unsettled = self._store.place(run, self._syncs.begin, SMALL_BYTES_MAX)
+        except StorageError as error:  # nobody else would hear of it where this is called for what has waited
+            self._end(error)
+            return True
         if unsettled is None:
             return False
         self._flight = Flight(unsettled, jobs, begun_s)
@@ -109,16 +117,22 @@ class Shortcut:
         try:
             self._store.settle(flight.unsettled, failure)
         except SyncFailed as error:
-            self._waiting.clear()
-            self._failed(error)
+            self._end(error)
             return
         waiting, self._waiting = self._waiting, []
         if waiting:
             self.put(waiting)
         self._persisted({job.waiter: job.ticket for job in flight.jobs if job.waiter is not None})
         self._journal.note(perf_counter() - flight.begun_s)
-        if self._syncs is not None:
+        if self._syncs is not None and not self._is_over:
             self._vouch_later()
+
+    def _end(self, error: Exception) -> None:
+        self._is_over = True
+        self._waiting.clear()
+        if self._vouching is not None:
+            self._vouching.cancel()
+        self._failed(error)
 
     # Vouching: when nothing more comes for a while.
 

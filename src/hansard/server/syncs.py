@@ -15,6 +15,7 @@ import os
 import platform
 import struct
 import sys
+from contextlib import suppress
 from typing import Final, Self
 
 NUMBERS: Final = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
@@ -63,6 +64,8 @@ class Syncs:
 
     def done(self, *, wait: bool = False) -> bool:
         """Whether the one that was begun is done. Raises OSError where it has failed."""
+        with suppress(BlockingIOError):  # first: the kernel has an event on its list a moment before it says so
+            os.eventfd_read(self.descriptor)
         while True:
             found = self._call(*(self._await if wait else self._look))
             if found >= 0 or ctypes.get_errno() != errno.EINTR:
@@ -70,7 +73,6 @@ class Syncs:
         self._check(found)
         if not found:
             return False
-        os.eventfd_read(self.descriptor)
         result = EVENT.unpack(self._event)[2]
         if result < 0:
             raise OSError(-result, os.strerror(-result))

@@ -2,6 +2,7 @@
 somebody has synced them.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Final, NamedTuple
@@ -64,10 +65,13 @@ class Intake(Stock):
 
     # In two steps, for who must not wait.
 
-    def place(self, run: Sequence[Grouped], begin: Callable[[int], None]) -> Unsettled | None:
+    def place(
+        self, run: Sequence[Grouped], begin: Callable[[int], None], bytes_max: int = sys.maxsize
+    ) -> Unsettled | None:
         """Written, and `begin` called to have its file's descriptor synced; whoever calls this settles it then. None,
-        and nothing is written, where anything would have to be waited for or is in the way; `write` knows then what to
-        do.
+        and nothing is written, where it is too long, or anything would have to be waited for or is in the way; `write`
+        knows then what to do. Nothing but what can be placed may be written before it is settled: a document could be
+        on disk without it.
 
         It can be read from now on, so whoever reads has to know what counts. It is not held back until it is synced,
         because filing may begin before: that syncs the journal's file, and goes by what is in memory."""
@@ -78,7 +82,8 @@ class Intake(Stock):
                 journal = self.journal
                 target = journal.current
                 descriptor = target.file.descriptor
-                if descriptor is None or not journal.has_place(length_of(run)):
+                length = length_of(run)
+                if descriptor is None or length > bytes_max or not journal.has_place(length):
                     return None
                 placed = journal.place(records_of(run, self.log, target.end))
                 trouble = None

@@ -167,7 +167,7 @@ class Journal:
         """The next file, on disk with its header, in a free slot if there is one."""
         number, previous_end = (self.current.number + 1, self.current.end) if self.files else (1, 0)
         if self.files:
-            self.current.file.sync()  # the last mark: the next header says that all of this file is on disk
+            self._finish(self.current)
         path, file = self._free.pop() if self._free else self._new_slot()
         try:
             file.allocate(self._step_bytes)
@@ -177,6 +177,13 @@ class Journal:
             raise
         file.sync()
         self.files.append(JournalFile(path, file, number, HEADER_BYTES))
+
+    def _finish(self, last: JournalFile) -> None:
+        """The next header says that all of this file is on disk. What nobody has heard to be synced is written once
+        more: a sync of it that has failed meanwhile would make this one believe that it had nothing to do."""
+        if last.end > last.synced:
+            last.file.write(last.synced, [last.file.read(last.synced, last.end - last.synced)])
+        last.file.sync()
 
     def _new_slot(self) -> tuple[str, File]:
         taken = set(self._disk.list(FOLDER))
