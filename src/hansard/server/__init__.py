@@ -2,6 +2,7 @@
 
     start.py       one participant as a process, from its start to its end
     shell.py       one task owns the core; what happens in one turn of the loop is handled together; lag.py: how late
+    hearing.py     words from which nothing can follow yet wait for each other
     vault.py       the two stores of a participant; disk.py: what a phaser finds there
     shortcut.py    what is small is written at once, and synced by the kernel (syncs.py)
     journal.py     the thread that writes and syncs all else, with one sync for all that waits
