@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 from hansard.server.journal import Job, Journal, Search
 from hansard.server.shortcut import SMALL_BYTES_MAX, Shortcut
 from hansard.storage.disk import Buffer, Disk, File, RealDisk
+from hansard.storage.errors import SyncFailed
 from hansard.storage.settings import StoreSettings
 from hansard.storage.store import Store, open_store
 from hansard.storage.write import Write
@@ -34,6 +35,8 @@ class WatchedDisk(RealDisk):
         """One for each write, in order."""
         self.failure: OSError | None = None
         """What comes of writing to the journal."""
+        self.fails_to_sync = False
+        """What comes of syncing it."""
 
     def open(self, path: str, *, create: bool = False, read_only: bool = False) -> File:
         file = super().open(path, create=create, read_only=read_only)
@@ -44,7 +47,12 @@ class _WatchedFile:
     def __init__(self, disk: WatchedDisk, file: File) -> None:
         self._disk, self._file = disk, file
         self.read, self.allocate, self.truncate = file.read, file.allocate, file.truncate
-        self.sync, self.size, self.close, self.descriptor = file.sync, file.size, file.close, file.descriptor
+        self.size, self.close, self.descriptor = file.size, file.close, file.descriptor
+
+    def sync(self) -> None:
+        if self._disk.fails_to_sync:
+            raise SyncFailed("the journal")
+        self._file.sync()
 
     def write(self, position: int, chunks: Sequence[Buffer]) -> None:
         if self._disk.failure is not None:

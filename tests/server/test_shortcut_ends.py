@@ -76,7 +76,11 @@ def test_a_sync_that_fails_ends_it(held: HeldSyncs, tmp_path: Path, after_others
 
 
 @pytest.mark.parametrize("waiting", [False, True], ids=["alone", "during a sync"])
-def test_a_sync_that_cannot_be_begun_ends_it(held: HeldSyncs, tmp_path: Path, waiting: bool) -> None:
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed at once"])
+def test_where_no_sync_can_be_begun_it_is_done_here_once_and_then_by_the_thread(
+    held: HeldSyncs, tmp_path: Path, waiting: bool, closed: bool
+) -> None:
+    """That the kernel does not want to, as an old one does not, says nothing of what was written."""
     disk = WatchedDisk(tmp_path)
 
     async def test() -> None:
@@ -84,11 +88,32 @@ def test_a_sync_that_cannot_be_begun_ends_it(held: HeldSyncs, tmp_path: Path, wa
         if waiting:
             hall.put(at(0))
         held.refusal = broken()
-        hall.put(at(1))
+        hall.put(at(waiting))
         if waiting:
             held.let_go()
-        await until(lambda: bool(hall.failures))
-        assert hall.persisted == ([{0: 1}] if waiting else [])
+        if not closed:
+            await hall.all_persisted()
+            begun = len(disk.writers)
+            hall.put(at(waiting + 1))
+            await hall.all_persisted()
+            assert set(disk.writers[begun:]) == {THREAD} and held.is_closed
+        await hall.stop()
+        assert not hall.failures and hall.in_order()
+        assert hall.persisted[-1] == {0: 1 + waiting + (not closed)}
+
+    run(test())
+    assert offsets(found_again(tmp_path)) == list(range(1 + waiting + (not closed)))
+
+
+def test_where_no_sync_can_be_begun_and_none_can_be_done_it_is_over(held: HeldSyncs, tmp_path: Path) -> None:
+    disk = WatchedDisk(tmp_path)
+
+    async def test() -> None:
+        hall = Hall(disk)
+        held.refusal = broken()
+        disk.fails_to_sync = True
+        hall.put(at(0))
+        assert not hall.persisted
         await assert_over(hall, disk, SyncFailed)
 
     run(test())

@@ -2,7 +2,8 @@
 
 So whatever came in one turn, from clients, participants and the disk, becomes one turn of the core: many small
 submissions one batch, one job for the journal, one frame for each participant, one frame of answers for each client. A
-turn is planned when its first event comes, for right after everything that is ready has been read.
+turn is planned when its first event comes, for right after everything that is ready has been read; where the loop was
+waiting there is nothing else to be read, and it comes at once.
 """
 
 import asyncio

@@ -8,6 +8,7 @@ file of the journal, a disk without room, damage.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, Final, NamedTuple
@@ -19,6 +20,8 @@ from hansard.storage.write import Append, Note
 
 from .journal import IDLE_S, Item, Job, Journal
 from .syncs import Syncs
+
+log = logging.getLogger(__name__)
 
 SMALL_BYTES_MAX: Final = 48 << 10
 """Of what is written in the loop at once: to copy more would keep everybody waiting."""
@@ -98,8 +101,34 @@ class Shortcut:
             return False
         self._flight = Flight(unsettled, jobs, begun_s)
         if unsettled.trouble is not None:
-            self._land(unsettled.trouble)
+            self._do_without(unsettled)
         return True
+
+    def _do_without(self, unsettled: Unsettled) -> None:
+        """The kernel does not want to, which says nothing of what was written. It is synced here, this once; after that
+        the thread has everything."""
+        log.warning("the kernel does not sync by itself (%s): the journal's thread does from now on", unsettled.trouble)
+        syncs = self._let_syncs_go()
+        if syncs is not None:
+            syncs.close()
+        try:
+            self._store.sync(unsettled)
+        except SyncFailed as error:
+            self._end(error)
+        else:  # not before whatever was synced earlier is said to be
+            assert self._loop is not None
+            self._loop.call_soon(self._land_late, self._flight)
+
+    def _land_late(self, flight: Flight | None) -> None:
+        if flight is not None and self._flight is flight:
+            self._land(None)
+
+    def _let_syncs_go(self) -> Syncs | None:
+        """They stay open for who still has to hear of one."""
+        syncs, self._syncs = self._syncs, None
+        if syncs is not None and self._loop is not None:
+            self._loop.remove_reader(syncs.descriptor)
+        return syncs
 
     def _synced(self) -> None:
         assert self._syncs is not None
@@ -129,6 +158,7 @@ class Shortcut:
 
     def _end(self, error: Exception) -> None:
         self._is_over = True
+        self._flight = None
         self._waiting.clear()
         if self._vouching is not None:
             self._vouching.cancel()
@@ -156,17 +186,16 @@ class Shortcut:
         """What was put here is handed to the journal, unless it is to be lost; then the journal may be stopped."""
         if self._vouching is not None:
             self._vouching.cancel()
-        syncs, self._syncs = self._syncs, None
-        if syncs is None or self._loop is None:
-            return
-        self._loop.remove_reader(syncs.descriptor)
+        syncs = self._let_syncs_go()
         if abandon:
             self._flight, self._waiting = None, []
         if self._flight is not None:
             try:
-                syncs.done(wait=True)
+                if syncs is not None:  # or else it is synced already, and only to be said
+                    syncs.done(wait=True)
             except OSError as error:
                 self._land(error)
             else:
                 self._land(None)
-        syncs.close()
+        if syncs is not None:
+            syncs.close()

@@ -98,6 +98,11 @@ class Intake(Stock):
         finally:
             self._journal_lock.release()
 
+    def sync(self, unsettled: Unsettled) -> None:
+        """Here and now, where nobody else does; it is still to be settled."""
+        with self._writing():
+            unsettled.placed.file.file.sync()
+
     def settle(self, unsettled: Unsettled, failure: OSError | None = None) -> None:
         """It is synced; or that has failed, and raises SyncFailed: nothing is written any more."""
         if failure is None:
