@@ -13,13 +13,15 @@ def awaited(phaser: Phaser) -> int:
     """How many have to be heard of, this disk among them, before anything can follow from what they say. 0 where it may
     at once: somebody has to be sent more, or is being acclimated, or waits for an answer of another kind; or something
     waits to be taken; or more is committed than this disk has."""
-    leading, ledger, barrier = phaser.leading, phaser.ledger, phaser.barrier
+    leading, following, relay = phaser.leading, phaser.following, phaser.relay
+    if relay is None or not relay.feeds:
+        return 0
+    ledger, barrier = phaser.ledger, phaser.barrier
     if leading is not None and (
         leading.phase is not OPEN or leading.government.newcomers or barrier.running or phaser.desk.backlog.queue
     ):
         return 0
-    following, relay = phaser.following, phaser.relay
-    if relay is None or (following is not None and (following.owes or ledger.commit_known > ledger.committed)):
+    if following is not None and (following.owes or ledger.commit_known > ledger.committed):
         return 0
     end, least, count = ledger.lineage.end, ledger.synced, 1
     for feed in relay.feeds.values():

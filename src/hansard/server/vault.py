@@ -186,12 +186,13 @@ class Vault:
 
     def flush(self) -> None:
         """At the end of a turn."""
-        wanted = self._wanted
-        if wanted[0] or wanted[1]:
+        logged, stored = self._wanted
+        if logged or stored:
             self._wanted = ([], [])
-            for way, items in zip(self._ways, wanted, strict=True):
-                if items:
-                    way.put(items)
+            if logged:
+                self._ways[0].put(logged)
+            if stored:
+                self._ways[1].put(stored)
 
     def _persisted(self, tickets: Mapping[Part, int]) -> None:
         events: list[Persisted] = []
