@@ -64,6 +64,13 @@ def test_what_was_acknowledged_survives_the_kill_of_everybody() -> None:
         assert found(three, three.leader(0)) == [*map(str, range(20)), "more"]
 
 
+def test_in_a_cluster_at_rest_everybody_votes_who_should() -> None:
+    """Or else the loss of one could be the loss of the majority."""
+    with cluster(buckets=1) as three:
+        for name in three.running:
+            assert sorted(three.ask(name, ask="status")["atomic"]["voters"]) == ["a", "b", "c"]
+
+
 def test_a_leader_is_killed_and_the_others_go_on_and_it_comes_back() -> None:
     with cluster(buckets=1) as three:
         victim = three.leader(0)

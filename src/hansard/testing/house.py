@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from hansard.client.errors import ClientError
 from hansard.client.operator import Operator
+from hansard.consensus.council import size_wanted
 from hansard.consensus.settings import Settings as Consensus
 from hansard.distributor.bucket import State
 from hansard.distributor.command import Found
@@ -352,7 +353,15 @@ def _is_at_rest(core: Participant, running: int) -> bool:
     steady = all(bucket.state is State.STEADY and not bucket.goal for bucket in table.buckets)
     mine = [number for number, bucket in enumerate(table.buckets) if bucket.leader == core.here.member]
     steady &= core.here.member is not None and all(_is_open(core, number) for number in mine)
+    steady &= _is_council_whole(core)
     return steady and len(present) == running and min([len(each.full) for each in table.buckets], default=0) >= copies
+
+
+def _is_council_whole(core: Participant) -> bool:
+    """Before that, the loss of one may be the loss of the majority."""
+    voters, present = core.consensus.ledger.log.voters, core.consensus.roster.participants
+    here = [voter for voter in voters if voter.node in present]
+    return len(here) == len(voters) == size_wanted(len(present))
 
 
 def _is_open(core: Participant, bucket: int) -> bool:
