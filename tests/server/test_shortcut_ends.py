@@ -105,6 +105,33 @@ def test_where_no_sync_can_be_begun_it_is_done_here_once_and_then_by_the_thread(
     assert offsets(found_again(tmp_path)) == list(range(1 + waiting + (not closed)))
 
 
+@pytest.mark.parametrize("fails", [False, True], ids=["done", "failed, too"])
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+def test_a_sync_counts_for_nothing_once_the_store_has_failed(
+    held: HeldSyncs, tmp_path: Path, fails: bool, closed: bool
+) -> None:
+    """Filing has heard of a failure, and the kernel may tell of it only once."""
+    disk = WatchedDisk(tmp_path)
+
+    async def test() -> None:
+        hall = Hall(disk)
+        hall.put(at(0))
+        hall.put(at(1))
+        disk.fails_to_sync = True
+        with pytest.raises(SyncFailed):
+            hall.store.file()
+        held.failure = broken() if fails else None
+        if closed:
+            hall.way.close()
+        else:
+            held.let_go()
+        await until(lambda: bool(hall.failures))
+        assert not hall.persisted
+        await assert_over(hall, disk, StoreFailed)
+
+    run(test())
+
+
 def test_where_no_sync_can_be_begun_and_none_can_be_done_it_is_over(held: HeldSyncs, tmp_path: Path) -> None:
     disk = WatchedDisk(tmp_path)
 

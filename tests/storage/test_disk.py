@@ -355,3 +355,23 @@ def test_what_cannot_be_synced_is_named(tmp_path: Path) -> None:
     with pytest.raises(SyncFailed):
         file.sync()
     file.close()
+
+
+def test_others_sync_a_file_by_a_descriptor_that_was_opened_for_them(tmp_path: Path) -> None:
+    """One that was only doubled would share with ours what the system has told of failed writes."""
+    path = tmp_path / "f"
+    file = RealDisk(tmp_path).open("f", create=True)
+    second = file.descriptor
+    assert second is not None and file.descriptor == second
+    file.write(0, [b"something"])
+    os.fdatasync(second)
+    os.lseek(second, 5, os.SEEK_SET)
+    (other,) = [each for each in _open_now(path) if each != second]
+    assert os.lseek(other, 0, os.SEEK_CUR) == 0, "each has a place of its own in it"
+    file.close()
+    assert not _open_now(path), "both are closed"
+
+
+def _open_now(path: Path) -> list[int]:
+    """The descriptors of this process that are open for a file."""
+    return [int(link.name) for link in Path("/proc/self/fd").iterdir() if link.exists() and link.samefile(path)]

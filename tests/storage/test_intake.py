@@ -292,6 +292,18 @@ def assert_vouched_for(disk: PlacingDisk, store: Store, offset: int) -> None:
 # Failures.
 
 
+def test_what_is_synced_is_not_settled_where_the_store_has_failed_meanwhile(disk: PlacingDisk, store: Store) -> None:
+    """Filing has met a failure: which writes that was about nobody knows."""
+    unsettled = placed(store, at(6))
+    disk.fail_sync = disk.sync_count + 1
+    with pytest.raises(SyncFailed):
+        store.file()
+    with pytest.raises(StoreFailed):
+        store.settle(unsettled)
+    with pytest.raises(StoreFailed):
+        store.settle(unsettled, OSError(5, "failed, too"))
+
+
 def test_a_failed_sync_is_the_end_of_the_store_in_this_process(disk: PlacingDisk, store: Store) -> None:
     unsettled = placed(store, at(6))
     disk.fail_sync = disk.sync_count + 1

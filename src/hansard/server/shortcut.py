@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
-from hansard.storage.errors import StorageError, SyncFailed
+from hansard.storage.errors import StorageError
 from hansard.storage.intake import Unsettled
 from hansard.storage.store import Store
 from hansard.storage.write import Append, Note
@@ -113,7 +113,7 @@ class Shortcut:
             syncs.close()
         try:
             self._store.sync(unsettled)
-        except SyncFailed as error:
+        except StorageError as error:
             self._end(error)
         else:  # not before whatever was synced earlier is said to be
             assert self._loop is not None
@@ -145,7 +145,7 @@ class Shortcut:
         assert flight is not None
         try:
             self._store.settle(flight.unsettled, failure)
-        except SyncFailed as error:
+        except StorageError as error:
             self._end(error)
             return
         waiting, self._waiting = self._waiting, []
@@ -153,7 +153,7 @@ class Shortcut:
             self.put(waiting)
         self._persisted({job.waiter: job.ticket for job in flight.jobs if job.waiter is not None})
         self._journal.note(perf_counter() - flight.begun_s)
-        if self._syncs is not None and not self._is_over:
+        if not self._is_over:
             self._vouch_later()
 
     def _end(self, error: Exception) -> None:
@@ -184,8 +184,6 @@ class Shortcut:
 
     def close(self, *, abandon: bool = False) -> None:
         """What was put here is handed to the journal, unless it is to be lost; then the journal may be stopped."""
-        if self._vouching is not None:
-            self._vouching.cancel()
         syncs = self._let_syncs_go()
         if abandon:
             self._flight, self._waiting = None, []
@@ -199,3 +197,5 @@ class Shortcut:
                 self._land(None)
         if syncs is not None:
             syncs.close()
+        if self._vouching is not None:
+            self._vouching.cancel()

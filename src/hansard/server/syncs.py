@@ -37,8 +37,12 @@ class Syncs:
         self._call = ctypes.CDLL(None, use_errno=True).syscall
         self._call.restype = ctypes.c_long
         self._context = ctypes.c_ulong(0)
-        self._check(self._call(setup, ctypes.c_long(AT_ONCE), ctypes.byref(self._context)))
         self.descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        try:
+            self._check(self._call(setup, ctypes.c_long(AT_ONCE), ctypes.byref(self._context)))
+        except OSError:
+            os.close(self.descriptor)
+            raise
         self._request = ctypes.create_string_buffer(REQUEST.size)
         self._requests = (ctypes.c_void_p * AT_ONCE)(ctypes.addressof(self._request))
         self._event = ctypes.create_string_buffer(EVENT.size)

@@ -1,7 +1,6 @@
 """What a participant has on disk: its atomic log and its copies of buckets, each a store with threads of its own.
 
-What is wanted in a turn gathers here, in order, and is handed over at its end: the journal's thread needs the
-interpreter that the turn still holds.
+What is wanted in a turn gathers here, in order, and is handed over at its end, together.
 """
 
 import logging

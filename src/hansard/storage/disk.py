@@ -100,10 +100,12 @@ class Disk(Protocol):
 class RealFile:
     """A file descriptor. Reads, writes and syncs carry their position and may run in different threads."""
 
-    __slots__ = ("_descriptor", "_path")
+    __slots__ = ("_descriptor", "_path", "_second")
 
     def __init__(self, descriptor: int, path: str) -> None:
         self._descriptor = descriptor
+        self._second: int | None = None
+        """For others' syncs, once somebody wants it."""
         self._path = path
 
     def read(self, position: int, length: int) -> bytes:
@@ -167,7 +169,12 @@ class RealFile:
 
     @property
     def descriptor(self) -> int | None:
-        return self._descriptor
+        """One of its own: the system tells of a failed write once for each time that a file was opened, so that neither
+        their sync nor ours takes from the other one what it has to hear."""
+        if self._second is None and self._descriptor >= 0:
+            with suppress(OSError):  # without /proc, or any more files, it is not to be
+                self._second = os.open(f"/proc/self/fd/{self._descriptor}", os.O_RDONLY | os.O_CLOEXEC)
+        return self._second
 
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size
@@ -175,8 +182,11 @@ class RealFile:
     def close(self) -> None:
         # The number may soon belong to another file: forget it before anything can go wrong.
         descriptor, self._descriptor = self._descriptor, -1
+        second, self._second = self._second, None
         if descriptor >= 0:
             os.close(descriptor)
+        if second is not None:
+            os.close(second)
 
 
 class RealDisk:

@@ -104,8 +104,9 @@ class Intake(Stock):
             unsettled.placed.file.file.sync()
 
     def settle(self, unsettled: Unsettled, failure: OSError | None = None) -> None:
-        """It is synced; or that has failed, and raises SyncFailed: nothing is written any more."""
-        if failure is None:
+        """It is synced; or that has failed, and raises SyncFailed: nothing is written any more. StoreFailed where
+        somebody else has met a failure: nobody knows then what that was about."""
+        if failure is None and self._failed is None:
             unsettled.placed.settle()
             return
         with self._writing():

@@ -49,7 +49,7 @@ class JournalFile:
         self.number = number
         self.end = end
         self.synced = end
-        """On disk for sure; a mark may lie between here and the end."""
+        """On disk for sure; a mark may lie between here and the end, and what is placed and not settled."""
         self.last_crc = last_crc
         self.allocated = file.size()
         """Written already, if only with zeros: a sync of what is put there need not write down a new length."""
@@ -111,7 +111,7 @@ class Journal:
         end = target.end + length
         return end <= target.allocated and (end <= self._file_bytes or target.end == HEADER_BYTES)
 
-    def place(self, records: Sequence[Record]) -> "Placed":
+    def place(self, records: Sequence[Record]) -> Placed:
         """Written where there is a place for them, and not synced; or DiskFull, and none is there. What else is placed
         before they are settled says no more of them than that they were written."""
         target = self.current
@@ -181,8 +181,9 @@ class Journal:
     def _finish(self, last: JournalFile) -> None:
         """The next header says that all of this file is on disk. What nobody has heard to be synced is written once
         more: a sync of it that has failed meanwhile would make this one believe that it had nothing to do."""
-        if last.end > last.synced:
-            last.file.write(last.synced, [last.file.read(last.synced, last.end - last.synced)])
+        start = last.synced
+        if last.end > start:
+            last.file.write(start, [last.file.read(start, last.end - start)])
         last.file.sync()
 
     def _new_slot(self) -> tuple[str, File]:

@@ -26,7 +26,8 @@ from .shelf import Shelf
 
 
 class Stock:
-    """Invariant: a bucket in memory is what the manifest and the journal on disk say of it."""
+    """Invariant: a bucket in memory is what the manifest and the journal say of it, and that is on disk but for what is
+    placed and not settled (intake.py)."""
 
     def __init__(self, shelf: Shelf, settings: StoreSettings, identity: Identity, manifest: Manifest) -> None:
         self.shelf = shelf
