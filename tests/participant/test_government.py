@@ -14,6 +14,7 @@ from hansard.participant.effect import Bereft, Drop, Load, Thinned
 from hansard.participant.message import Bucketed
 from hansard.participant.settings import Settings
 from hansard.phaser import message as phaser
+from hansard.phaser.hearing import idle
 from hansard.phaser.outcome import Outcome, Repeated, Stored
 from tests.participant.cluster import Cluster
 
@@ -241,7 +242,7 @@ def test_a_bucket_at_rest_costs_nothing() -> None:
     cluster.run(2)
     phasers = [copy.phaser for core in cluster.up for copy in core.copies.running.values()]
     assert len(phasers) == 24
-    assert all(phaser is not None and phaser.idle for phaser in phasers)
+    assert all(phaser is not None and idle(phaser) for phaser in phasers)
     cluster.told.clear()
     cluster.sent.clear()
     cluster.run(2)
@@ -255,7 +256,7 @@ def test_a_bucket_that_waits_for_somebody_is_not_at_rest() -> None:
     cluster.submit(leader, KEYS[0], seconds=30)
     cluster.run(0.2)
     phasers = [copy.phaser for core in cluster.up for copy in core.copies.running.values()]
-    assert [phaser for phaser in phasers if phaser is not None and not phaser.idle]
+    assert [phaser for phaser in phasers if phaser is not None and not idle(phaser)]
 
 
 def test_what_is_thinned_out_is_said_and_so_is_that_all_is_well_again() -> None:

@@ -34,6 +34,7 @@ def persist(ledger: Ledger) -> None:
 def commit(ledger: Ledger, end: int) -> None:
     ledger.commit_known = end
     ledger.commit()
+    ledger.settle()
 
 
 def test_writes_of_a_turn_leave_together_and_in_order() -> None:

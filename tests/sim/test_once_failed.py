@@ -10,6 +10,7 @@ ONCE_FAILED = {
     51: "a leader was held to count a newcomer for what it had acknowledged before",
     2051: "a copy that began anew further back did not acknowledge what it got",
     2888: "what is in flight need not reach up to what is sent next, after a reset",
+    7100307: "a log that was trimmed up to its end was held to end at its beginning",
 }
 
 

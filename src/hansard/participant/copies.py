@@ -24,6 +24,7 @@ from hansard.distributor.records import has
 from hansard.phaser import event as phaser
 from hansard.phaser.effect import Achievement
 from hansard.phaser.government import Government, Shape
+from hansard.phaser.hearing import idle
 from hansard.phaser.leader import Phase
 from hansard.phaser.outcome import ReadOnly
 from hansard.phaser.phaser import Phaser
@@ -151,7 +152,7 @@ class Copies:
             return
         self._ticked_us = self._here.now_us
         for number, copy in self.running.items():
-            if copy.phaser is not None and not copy.phaser.idle:
+            if copy.phaser is not None and not idle(copy.phaser):
                 self.happen(number, phaser.Tick())
 
     def happen_to_all(self, event: phaser.Event) -> None:

@@ -6,6 +6,7 @@
     router, reading    what clients want, on its way to where it can be had
     proposing     what we want in the log: what our phasers have achieved, orders, connection numbers, holds
     retaining     what our copies may drop, and what is held
+    turns         what the phasers of our copies want
 
 In a turn everything that has happened is handed to whom it concerns; then the atomic log has its turn, what the table
 says now is told to the copies, and each of these that has something to do has its turn, until nobody has.
@@ -20,14 +21,12 @@ from hansard.consensus import event as log
 from hansard.consensus.consensus import Consensus
 from hansard.consensus.recovered import Recovered
 from hansard.distributor import fact
-from hansard.distributor.command import Achievement, Report
 from hansard.distributor.distributor import Distributor
 from hansard.distributor.member import Member
-from hansard.phaser import effect as bucket
 from hansard.phaser import event as phaser
 
-from .copies import Copies, Copy, Standing
-from .effect import ATOMIC, Committed, Effect, Fetch, Persist, Pressure, Send
+from .copies import Copies, Standing
+from .effect import ATOMIC, Effect, Persist, Send
 from .event import (
     Command,
     Connect,
@@ -69,7 +68,7 @@ from .message import (
     ReadHopAnswer,
 )
 from .message import Hindered as HindranceMessage
-from .name import named, node_of
+from .name import named
 from .proposing import Proposing
 from .reading import Reading
 from .retaining import Retaining
@@ -77,6 +76,7 @@ from .routing import Router
 from .settings import Settings
 from .shortage import Shortage
 from .timekeeping import Timekeeping
+from .turns import Turns
 
 
 class Participant:
@@ -123,6 +123,7 @@ class Participant:
         """What the atomic log is to be told in this turn."""
         self.retaining = Retaining(here, self.copies, self.time)
         self.proposing = Proposing(here, self.retaining, self._tell_log)
+        self.turns = Turns(here, self.copies, self.time, self.router, self.reading, self.proposing.reports)
         self._shortage = Shortage()
         self.consulted = False
         """In the last turn the atomic log had one of its own. Without that neither the table nor who takes part can
@@ -134,6 +135,10 @@ class Participant:
 
     def turn(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
         """Everything that has happened, in order. `now_us` never goes back; `wall_us` is this machine's clock."""
+        return self.begin(events, now_us, wall_us) + self.finish()
+
+    def begin(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
+        """The half of a turn that somebody waits for. Nothing but `finish` may follow."""
         here = self.here
         here.now_us = now_us
         self.time.wall_us = wall_us
@@ -159,6 +164,12 @@ class Participant:
         self._run()
         self.time.due = False
         effects, here.effects = here.effects, []
+        return effects
+
+    def finish(self) -> list[Effect]:
+        """The other half, of which nobody waits for anything."""
+        self.turns.finish()
+        effects, self.here.effects = self.here.effects, []
         return effects
 
     def _keep_time(self) -> None:
@@ -230,7 +241,7 @@ class Participant:
                 here.effects += self._shortage.look(distributor)
             if copies.busy:
                 for copy in copies.take_busy():
-                    self._take_turn(copy)
+                    self.turns.begin(copy)
             if copies.stopped:
                 stopped, copies.stopped = copies.stopped, []
                 self.router.stopped(stopped)
@@ -346,55 +357,3 @@ class Participant:
             self.copies.follow(number)
         self.mending.follow()
         self.router.look_again()
-
-    def _take_turn(self, copy: Copy) -> None:
-        assert copy.phaser is not None
-        events, copy.inbox = copy.inbox, []
-        now_us, time = self.here.now_us, self.time
-        self._carry_out(copy, copy.phaser.turn(events, now_us, time.clock.wall_us(now_us, time.wall_us)))
-
-    def _report(self, copy: Copy, report: Report) -> None:
-        """Unless it is in the log already, as after a restart."""
-        record = self.distributor.buckets[report.bucket]
-        if report.achievement is Achievement.OPENED and record.opened == report.epoch:
-            self.copies.accept(copy, record)
-        elif report.epoch >= record.epoch:
-            self.proposing.reports.add(report)
-
-    def _carry_out(self, copy: Copy, effects: Sequence[bucket.Effect]) -> None:
-        """In their order. Most of what a busy leader has are answers, one after the other; then what it sends."""
-        here, number = self.here, copy.bucket
-        answers: list[bucket.Answer] = []
-        for effect in effects:
-            if isinstance(effect, bucket.Answer):
-                answers.append(effect)
-                continue
-            if answers:
-                self.router.answered(answers)
-                answers = []
-            match effect:
-                case bucket.Send():
-                    if here.me:
-                        to = effect.to
-                        message = Bucketed(number, here.me, to, effect.message, copy.level)
-                        way = here.ways.get(to) or here.way(to)
-                        if way is not None:
-                            here.effects.append(Send(*way, message))
-                        else:
-                            here.send(node_of(to), message)
-                case bucket.Persist():
-                    here.effects.append(Persist(number, copy.generation, effect.ticket, effect.writes))
-                case bucket.Committed():
-                    here.effects.append(Committed(number, effect.end))
-                case bucket.AnswerRead():
-                    self.reading.answered(effect.id, effect.outcome)
-                case bucket.Report():
-                    self._report(copy, Report(number, effect.epoch, Achievement(effect.achievement)))
-                case bucket.Fetch():
-                    here.effects.append(Fetch(number, effect.to, effect.term, effect.offset, effect.bytes_max))
-                case bucket.Pressure():
-                    here.effects.append(Pressure(number, effect.high))
-                case _:
-                    assert_never(effect)
-        if answers:
-            self.router.answered(answers)

@@ -1,5 +1,6 @@
-"""Whose word is awaited: an acknowledgement, or that of one's own disk, from which nothing follows before others come.
+"""What a phaser waits for.
 
+Whose word is awaited: an acknowledgement, or that of one's own disk, from which nothing follows before others come.
 What is on every disk ends where the one ends that has the least. That moves only when all have moved that end there; so
 until each of them has said something, a turn of the phaser would find nothing to do. Whoever runs it may spare it that,
 and hand over their words together. Nothing depends on it: a word that is handed over at once is as good.
@@ -7,6 +8,18 @@ and hand over their words together. Nothing depends on it: a word that is handed
 
 from .leader import OPEN
 from .phaser import Phaser
+
+
+def idle(phaser: Phaser) -> bool:
+    """It does not wait for time to pass: a Tick would change nothing."""
+    desk, barrier, relay = phaser.desk, phaser.barrier, phaser.relay
+    if desk.backlog.queue or desk.pending or desk.repetitions or barrier.running or barrier.waiting:
+        return False
+    if relay is None or not relay.settled:
+        return False
+    if phaser.leading is not None:
+        return phaser.leading.phase is OPEN
+    return phaser.following is not None and phaser.following.complaint != phaser.ledger.end
 
 
 def awaited(phaser: Phaser) -> int:

@@ -81,6 +81,7 @@ class Ledger:
         "timestamp",
         "uncommitted",
         "uncommitted_bytes",
+        "unsettled",
         "writes",
     )
 
@@ -93,15 +94,14 @@ class Ledger:
         derived: Derived | None = None,
     ) -> None:
         note = decode_note(recovered.note)
-        self.settings = settings
-        self.buckets = buckets
-        self.effects = effects
-        self.promised: Term = note.promised
-        self.promised_synced: Term = note.promised
+        self.settings, self.buckets, self.effects = settings, buckets, effects
+        self.promised = self.promised_synced = note.promised
         self.lineage = Lineage(recovered.start, recovered.end, note.runs)
         self.synced = recovered.end
         self.committed = recovered.start
         """Readers may see everything before it."""
+        self.unsettled = False
+        """More is committed by now than what is derived knows of; never from one turn to the next."""
         self.commit_known = 0
         """What the leader says is committed; a copy that is behind does not have all of it."""
         self.timestamp = recovered.timestamp
@@ -113,12 +113,10 @@ class Ledger:
         self.uncommitted: deque[tuple[int, int]] = deque()
         """Ends and lengths of the batches that were appended and are not committed."""
         self.uncommitted_bytes = 0
-        self.ticket = 0
-        self.persisted_ticket = 0
+        self.ticket = self.persisted_ticket = 0
         self.tickets: deque[Ticket] = deque()
         self.derived = derived or Derived()
-        self.saved = 0
-        self.saved_synced = 0
+        self.saved = self.saved_synced = 0
         """The offset of the state that is on disk: a restart replays from there, so retention must not go beyond."""
         self.snapshot: Snapshot | None = None
         """The last one that was taken for another copy."""
@@ -303,9 +301,18 @@ class Ledger:
         end = min(self.synced, known)
         if end <= self.committed or self.state_from is None or end < self.state_from:
             return
-        self.derived.settle(end)
-        self.committed = end
+        if self.derived.hosts:  # what they say to it goes with the answers
+            self.derived.settle(end)
+        self.committed, self.unsettled = end, True
         self.effects.append(CommittedEffect(end))
+
+    def settle(self) -> None:
+        """What follows from all that is committed, and whether it is to be stored."""
+        if not self.unsettled:
+            return
+        self.unsettled = False
+        if not self.derived.hosts:
+            self.derived.settle(self.committed)
         if self.derived.is_due(self.settings):
             self._checkpoint()
 
@@ -328,9 +335,8 @@ class Ledger:
     def usable_snapshot(self, collection: Collection | None) -> Snapshot | None:
         """The one that a copy has parts of, if it can still go on with it here."""
         kept = self.snapshot
-        return (
-            kept if kept is not None and kept.collection == collection and kept.collection.start >= self.start else None
-        )
+        usable = kept is not None and kept.collection == collection and kept.collection.start >= self.start
+        return kept if usable else None
 
     @property
     def has_dispensable(self) -> bool:

@@ -176,9 +176,13 @@ class Member:
         else:  # whoever sends it has a wrong idea of this copy
             self._send(Estranged(message.term))
 
+    @property
+    def passes_on(self) -> bool:
+        """Whether there is somebody further down, and anything for them but what is to be thrown away."""
+        return bool(self.relay.feeds) and not self.foreign and self.ledger.collection is None
+
     def pump(self) -> None:
-        """Pass on what there is; not what is to be thrown away."""
-        if self.relay.feeds and not self.foreign and self.ledger.collection is None:
+        if self.passes_on:
             self.relay.pump()
 
     # What is owed to whoever feeds us.

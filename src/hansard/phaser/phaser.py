@@ -90,9 +90,7 @@ class Phaser:
         applications: Sequence[Application] = (),
     ) -> None:
         """`founded`: how many buckets there were at the beginning of the log, if that was imported."""
-        self.me = me
-        self.bucket = bucket
-        self.settings = settings
+        self.me, self.bucket, self.settings = me, bucket, settings
         self.effects: list[Effect] = []
         self.ledger = Ledger(settings, self.effects, recovered, buckets, Derived(applications, bucket, founded))
         self.desk = Desk(bucket, buckets, self.ledger, self.effects, settings)
@@ -102,9 +100,7 @@ class Phaser:
         """Of the epoch promised, as far as it is known."""
         self.leading: Leader | None = None
         self.following: Member | None = None
-        self.announced_us = 0
-        self.now_us = 0
-        self.wall_us = 0
+        self.announced_us = self.now_us = self.wall_us = 0
 
     @property
     def term(self) -> Term:
@@ -131,28 +127,20 @@ class Phaser:
         expanded, promised = epoch_within(ledger.expansion, ledger.synced), epoch_of(ledger.promised_synced)
         return Standing(ledger.counted_synced, expanded, ledger.synced, promised, ledger.buckets)
 
-    @property
-    def idle(self) -> bool:
-        """Nothing here waits for time to pass: a Tick would change nothing."""
-        desk, barrier, relay = self.desk, self.barrier, self.relay
-        if desk.backlog.queue or desk.pending or desk.repetitions or barrier.running or barrier.waiting:
-            return False
-        if relay is None or not relay.settled:
-            return False
-        if self.leading is not None:
-            return self.leading.phase is Phase.OPEN
-        return self.following is not None and self.following.complaint != self.ledger.end
-
     def turn(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
         """Everything that has happened, in order. `now_us` never goes back; `wall_us` is the leader's clock, already
         held close to the cluster's."""
+        return self.begin(events, now_us, wall_us) + self.finish()
+
+    def begin(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
+        """The half of a turn that somebody waits for. Nothing but `finish` may follow."""
         self.now_us, self.wall_us = now_us, wall_us
         relay = self.relay
         if relay is not None:
             relay.now_us = now_us
         for event in events:
             self._handle(event)
-        self._finish()
+        self._act()
         effects = self.effects.copy()
         self.effects.clear()
         return effects
@@ -194,22 +182,18 @@ class Phaser:
             case _:
                 assert_never(event)
 
-    def _finish(self) -> None:
+    def _act(self) -> None:
         """Whatever follows from all the events of a turn together: mostly little, so each step is looked at first."""
-        ledger, leading, following, backlog = self.ledger, self.leading, self.following, self.desk.backlog
-        relay: Relay | None = None
+        ledger, leading, following = self.ledger, self.leading, self.following
         if leading is not None:
             if leading.phase is OPEN:
                 leading.commit()
                 self._serve(leading)
             else:
                 leading.advance(self.now_us, importing=self.intake.allowed)
-            relay = leading.relay
-            if relay is not None:
-                relay.pump()
+            if leading.relay is not None:
+                leading.relay.pump()
         elif following is not None:
-            ledger.commit()
-            relay = following.relay
             following.pump()
         if self.intake.pending:
             self.intake.settle(leading, self.now_us)
@@ -217,20 +201,35 @@ class Phaser:
             ledger.flush()
         if following is not None:
             following.answer()
+
+    def finish(self) -> list[Effect]:
+        """The other half, of which nobody waits for anything: what this copy makes of what is committed by now."""
+        ledger, relay, following, backlog = self.ledger, self.relay, self.following, self.desk.backlog
+        if following is not None:
+            ledger.commit()
+        ledger.settle()
+        if ledger.writes:
+            ledger.flush()
+        if relay is not None and (following is None or following.passes_on):
+            relay.tell()
         if ledger.has_dispensable:
             ledger.forget(relay.needed_from() if relay is not None else ledger.end)
         if (backlog.queue or backlog.pressed) and backlog.pressure_changed():
             self.effects.append(Pressure(backlog.pressed))
+        effects = self.effects.copy()
+        self.effects.clear()
+        return effects
 
     def _serve(self, leading: Leader) -> None:
         """What an open leader does for others."""
-        desk, barrier = self.desk, self.barrier
+        desk, barrier, ledger = self.desk, self.barrier, self.ledger
         desk.settle()
         if desk.backlog.queue:
+            ledger.settle()
             desk.drain(leading.term, self.now_us, self.wall_us)
         if leading.government.newcomers:
             leading.expand(self.wall_us)
-        if (barrier.running or barrier.waiting) and self.ledger.purged:
+        if (barrier.running or barrier.waiting) and ledger.purged:
             self._read_on(leading)
 
     def _read_on(self, leading: Leader) -> None:

@@ -144,15 +144,19 @@ class Relay:
     # What goes out.
 
     def pump(self) -> None:
-        """Send whatever may be sent; the commit point rides along, and goes by itself if it has to."""
-        ledger = self.ledger
+        """Send whatever may be sent; the commit point rides along."""
+        end = self.ledger.lineage.end
         for feed in self.feeds.values():
-            if feed.introduced and feed.transfer is None:
-                if feed.next < ledger.lineage.end:
-                    self._stream(feed)
-                if feed.commit_sent < ledger.commit_known:
-                    feed.commit_sent = ledger.commit_known
-                    self._send(feed.node, Commit(self.wedge.term, feed.commit_sent))
+            if feed.next < end and feed.introduced and feed.transfer is None:
+                self._stream(feed)
+
+    def tell(self) -> None:
+        """The commit point, where nothing has carried it."""
+        known = self.ledger.commit_known
+        for feed in self.feeds.values():
+            if feed.commit_sent < known and feed.introduced and feed.transfer is None:
+                feed.commit_sent = known
+                self._send(feed.node, Commit(self.wedge.term, known))
 
     def _stream(self, feed: Feed) -> None:
         ledger, settings = self.ledger, self.ledger.settings

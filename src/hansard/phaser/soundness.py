@@ -21,6 +21,7 @@ def check_derived(ledger: Ledger) -> None:
         assert len(ledger.parts) < ledger.collection.total, "all parts are there, and no state was made of them"
     else:
         assert not ledger.parts, "parts of nothing"
+    assert not ledger.unsettled, "a turn is not finished"
     if state_from is None:
         nothing = not (decrees or found.decree or found.held or streams.pending or streams.settled)
         assert nothing, "something is derived from a log without a state"

@@ -122,7 +122,7 @@ class Journal:
     @property
     def is_hindered(self) -> bool:
         """There is something that only the thread knows how to go on with."""
-        return self._filer.has_failed
+        return self._filer.failure is not None
 
     def read(self, errand: Errand) -> None:
         """Of what is written already; it does not wait for anything that is not."""

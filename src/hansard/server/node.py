@@ -269,18 +269,30 @@ class Node:
 
     def _handle_all(self) -> None:
         now_us, wall_us = _now_us(), time.time_ns() // 1000
+        begun: list[tuple[int, Phaser]] = []
         for bucket, inbox in self._inboxes.items():
             if inbox:
                 self._inboxes[bucket] = []
-                for effect in self._phasers[bucket].turn(inbox, now_us, wall_us):
+                phaser = self._phasers[bucket]
+                for effect in phaser.begin(inbox, now_us, wall_us):
                     self._carry_out(bucket, effect)
-        # The client that waits comes first, then the members, whose disks have to do what ours has to.
-        for asker in self._answering:
-            asker.flush()
-        self._answering.clear()
-        for link in self._speaking:
-            link.flush()
-        self._speaking.clear()
+                begun.append((bucket, phaser))
+        self._flush()
+        for bucket, phaser in begun:
+            for effect in phaser.finish():
+                self._carry_out(bucket, effect)
+        self._flush()
+
+    def _flush(self) -> None:
+        """The client that waits comes first, then the members, whose disks have to do what ours has to."""
+        if self._answering:
+            for asker in self._answering:
+                asker.flush()
+            self._answering.clear()
+        if self._speaking:
+            for link in self._speaking:
+                link.flush()
+            self._speaking.clear()
         if self._jobs:
             jobs, self._jobs = self._jobs, []
             self._way.put(jobs)

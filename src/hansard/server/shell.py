@@ -24,6 +24,7 @@ from hansard.participant.effect import (
     Committed,
     Deed,
     Drop,
+    Effect,
     Excerpt,
     Fetch,
     Fork,
@@ -217,10 +218,21 @@ class Shell:
         assert core is not None and vault is not None and peers is not None and reception is not None
         events, self._inbox = self._inbox, []
         self._gathering.clear()
-        # The client that waits comes first, then the members, whose disks have to do what ours has to.
+        self._do(core.begin(events, time.monotonic_ns() // 1000, time.time_ns() // 1000), vault, peers, reception)
+        self._do(core.finish(), vault, peers, reception)
+        if core.consulted:  # neither time nor the table has anything for these otherwise
+            reception.look(core)
+            self.story.look(core)
+            if core.distributor.version != self._version:
+                self._version = core.distributor.version
+                self._tidy()
+            reception.flush()
+
+    def _do(self, effects: list[Effect], vault: Vault, peers: Peers, reception: Reception) -> None:
+        """The client that waits comes first, then the members, whose disks have to do what ours has to."""
         sends: list[Send] = []
         deeds: list[Deed] = []
-        for effect in core.turn(events, time.monotonic_ns() // 1000, time.time_ns() // 1000):
+        for effect in effects:
             if isinstance(effect, Send):
                 sends.append(effect)
             elif isinstance(effect, Answer):
@@ -237,13 +249,6 @@ class Shell:
                 self._carry_out(deed, vault, reception)
             reception.flush()
             vault.flush()
-        if core.consulted:  # neither time nor the table has anything for these otherwise
-            reception.look(core)
-            self.story.look(core)
-            if core.distributor.version != self._version:
-                self._version = core.distributor.version
-                self._tidy()
-            reception.flush()
 
     def _carry_out(self, effect: Deed, vault: Vault, reception: Reception) -> None:
         match effect:

@@ -151,10 +151,15 @@ class Shortcut:
         waiting, self._waiting = self._waiting, []
         if waiting:
             self.put(waiting)
-        self._persisted({job.waiter: job.ticket for job in flight.jobs if job.waiter is not None})
-        self._journal.note(perf_counter() - flight.begun_s)
-        if not self._is_over:
-            self._vouch_later()
+        tickets: dict[Any, int] = {}
+        for job in flight.jobs:
+            if job.waiter is not None:
+                tickets[job.waiter] = job.ticket
+        self._persisted(tickets)
+        self._written_s = perf_counter()
+        self._journal.note(self._written_s - flight.begun_s)
+        if self._vouching is None and not self._is_over:
+            self._vouch_later(IDLE_S)
 
     def _end(self, error: Exception) -> None:
         self._is_over = True
@@ -166,17 +171,14 @@ class Shortcut:
 
     # Vouching: when nothing more comes for a while.
 
-    def _vouch_later(self) -> None:
+    def _vouch_later(self, wait_s: float) -> None:
         assert self._loop is not None
-        self._written_s = self._loop.time()
-        if self._vouching is None:
-            self._vouching = self._loop.call_later(IDLE_S, self._vouch)
+        self._vouching = self._loop.call_later(wait_s, self._vouch)
 
     def _vouch(self) -> None:
-        assert self._loop is not None
-        left_s = self._written_s + IDLE_S - self._loop.time()
+        left_s = self._written_s + IDLE_S - perf_counter()
         if left_s > 0 or self._flight is not None:
-            self._vouching = self._loop.call_later(max(left_s, IDLE_S / 2), self._vouch)
+            self._vouch_later(max(left_s, IDLE_S / 2))
         else:
             self._vouching = None
             if not self._journal.handed:

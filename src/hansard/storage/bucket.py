@@ -71,6 +71,15 @@ class BucketLog:
         return self.tail[-1].last_timestamp if self.tail else self.filed.timestamp
 
     @property
+    def standing(self) -> tuple[int, int, int, int]:
+        """Where it ends, its epoch and time there, and the mark of its note: what the next record has to follow."""
+        if self.tail:
+            last = self.tail[-1]
+            return last.end, last.epoch, last.last_timestamp, self.note_mark
+        filed = self.filed
+        return filed.end, filed.epoch, filed.timestamp, self.note_mark
+
+    @property
     def tail_bytes(self) -> int:
         return sum([entry.length for entry in self.tail])
 

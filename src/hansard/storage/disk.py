@@ -123,8 +123,16 @@ class RealFile:
         return b"".join(pieces)
 
     def write(self, position: int, chunks: Sequence[Buffer]) -> None:
-        if len(chunks) <= IOV_MAX and self._wrote_at_once(position, chunks):
-            return
+        if len(chunks) <= IOV_MAX:
+            length = 0
+            for chunk in chunks:
+                length += len(chunk) if type(chunk) is bytes else memoryview(chunk).nbytes
+            try:
+                written = os.pwritev(self._descriptor, chunks, position)
+            except OSError:
+                written = -1
+            if written == length:
+                return  # or else all is written again from its beginning
         views = [memoryview(chunk).cast("B") for chunk in chunks if len(chunk)]
         first = 0  # the first view that is not yet written to its end
         while first < len(views):
@@ -142,14 +150,6 @@ class RealFile:
                 first += 1
             if written:
                 views[first] = views[first][written:]
-
-    def _wrote_at_once(self, position: int, chunks: Sequence[Buffer]) -> bool:
-        """As it mostly does. Where it did not, or failed, all is written again from its beginning."""
-        try:
-            written = os.pwritev(self._descriptor, chunks, position)
-        except OSError:
-            return False
-        return written == sum([chunk.nbytes if isinstance(chunk, memoryview) else len(chunk) for chunk in chunks])
 
     def allocate(self, length: int) -> None:
         position = self.size()

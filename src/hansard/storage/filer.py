@@ -16,7 +16,8 @@ class Filer:
         self._store = store
         self._wake = Event()
         self._stopping = False
-        self._failure: StorageError | None = None
+        self.failure: StorageError | None = None
+        """What has stopped filing, if anything has."""
         self._start()
 
     def _start(self) -> None:
@@ -25,8 +26,8 @@ class Filer:
 
     def resume(self) -> None:
         """What had stopped filing is settled."""
-        if self._failure is not None:
-            self._failure = None
+        if self.failure is not None:
+            self.failure = None
             self._start()
 
     def look(self) -> None:
@@ -34,14 +35,10 @@ class Filer:
         if self._store.filing_due:
             self._wake.set()
 
-    @property
-    def has_failed(self) -> bool:
-        return self._failure is not None
-
     def check(self) -> None:
         """Raises what has stopped filing, if anything has."""
-        if self._failure is not None:
-            raise copy.copy(self._failure) from self._failure
+        if self.failure is not None:
+            raise copy.copy(self.failure) from self.failure
 
     def stop(self) -> None:
         """Waits for a filing that is under way."""
@@ -61,5 +58,5 @@ class Filer:
             except DiskFull:
                 continue
             except StorageError as error:
-                self._failure = error
+                self.failure = error
                 return

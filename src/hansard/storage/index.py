@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from xxhash import xxh32_intdigest
 
 from hansard.batch import Batch, Header
+from hansard.batch.layout import layout, names_length
 
 from .disk import Buffer
 
@@ -40,15 +41,18 @@ def fingerprint(tag: bytes) -> int:
 
 def fingerprints(batch: Batch) -> frozenset[int]:
     """Of all tags that occur in it."""
-    where = batch.layout
-    return _fingerprints(batch.header.tag_names, bytes(batch.raw[where.name_ends : where.blobs]), batch.tag_blob)
+    header, raw = batch.header, batch.raw
+    where = layout(header)
+    stop = where.blobs + names_length(header, where, raw)
+    return _fingerprints(header.tag_names, where.blobs - where.name_ends, bytes(raw[where.name_ends : stop]))
 
 
 @lru_cache(maxsize=1024)
-def _fingerprints(count: int, ends: bytes, blob: bytes) -> frozenset[int]:
-    """Of a dictionary, as it lies in a batch. Clients of one kind tend to have the same tags."""
-    numbers = struct.unpack_from(f"<{count + 1}i", ends)
-    return frozenset([fingerprint(blob[start:end]) for start, end in pairwise(numbers)])
+def _fingerprints(count: int, names: int, dictionary: bytes) -> frozenset[int]:
+    """Of a dictionary as it lies in a batch: ends, what may be between, and from `names` on the names. Clients of one
+    kind tend to have the same tags."""
+    ends = struct.unpack_from(f"<{count + 1}i", dictionary)
+    return frozenset([fingerprint(dictionary[names + start : names + end]) for start, end in pairwise(ends)])
 
 
 def extend_digest(digest: int, header: Header) -> int:

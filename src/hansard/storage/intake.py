@@ -11,12 +11,14 @@ from .bucket import BucketLog
 from .errors import Corrupt, DiskFull, SyncFailed
 from .journal import JournalFile, Placed
 from .manifest import BucketEntry
-from .record import Kind, Record
+from .record import RECORD_BYTES, Kind, Record
 from .stock import Stock
-from .write import Grouped, length_of, records_of
+from .write import Grouped, records_of
 
 ROOM_BYTES: Final = 1 << 20
 """A full disk counts as having room again when it has this much more than an append needs."""
+NOTE: Final = Kind.NOTE
+"""By this name: by the class's it takes longer."""
 
 
 class Unsettled(NamedTuple):
@@ -38,7 +40,7 @@ class Intake(Stock):
             return
         self._make_room()
         with self._journal_lock:
-            records = records_of(run, self.log)
+            records = records_of(run, self._found)
             self._check_room(sum(record.length for record in records))
             self._take_in(self.journal.write(records), self.journal.current)
 
@@ -46,11 +48,15 @@ class Intake(Stock):
         if self.full is not None and self.shelf.disk.free_bytes() < byte_count + ROOM_BYTES:
             raise copy(self.full)
 
+    def _found(self, bucket: int) -> BucketLog:
+        """To be called under the journal's lock: so nobody makes it, drops it or files any of it meanwhile."""
+        return self.logs.get(bucket) or BucketLog(BucketEntry(bucket))
+
     def _take_in(self, placed: Sequence[Record], file: JournalFile) -> None:
         with self.shelf.lock:
             for record in placed:
-                log = self._made(record.bucket)
-                if record.kind == Kind.NOTE:
+                log = self.logs.get(record.bucket) or self._made(record.bucket)
+                if record.kind == NOTE:
                     log.take_note(record.content)
                 else:
                     log.append(record, file)
@@ -75,26 +81,31 @@ class Intake(Stock):
 
         It can be read from now on, so whoever reads has to know what counts. It is not held back until it is synced,
         because filing may begin before: that syncs the journal's file, and goes by what is in memory."""
-        if self.full is not None or self._filing_overdue or not self._journal_lock.acquire(blocking=False):
+        if self.full is not None or self._filing_overdue or not self._journal_lock.acquire(False):
             return None
         try:
-            with self._writing():
-                journal = self.journal
-                target = journal.current
-                descriptor = target.file.descriptor
-                length = length_of(run)
-                if descriptor is None or length > bytes_max or not journal.has_place(length):
-                    return None
-                placed = journal.place(records_of(run, self.log, target.end))
-                trouble = None
-                try:
-                    begin(descriptor)
-                except OSError as error:
-                    trouble = error
-                self._take_in(placed.records, placed.file)
-                return Unsettled(placed, trouble)
-        except (Corrupt, DiskFull):
+            self.begin_writing()
+            journal = self.journal
+            target = journal.files[-1]
+            descriptor, start = target.file.descriptor, target.end
+            records = records_of(run, self._found, start)
+            end = records[-1].position + RECORD_BYTES + records[-1].length if records else start
+            if descriptor is None or end - start > bytes_max or not journal.has_place(end):
+                return None
+            placed = journal.place(records)
+            trouble = None
+            try:
+                begin(descriptor)
+            except OSError as error:
+                trouble = error
+            self._take_in(placed.records, target)
+            return Unsettled(placed, trouble)
+        except (Corrupt, DiskFull) as error:
+            self.end_writing(error)
             return None
+        except (SyncFailed, OSError) as error:
+            self.end_writing(error)
+            raise
         finally:
             self._journal_lock.release()
 

@@ -88,7 +88,10 @@ class Journal:
 
     @property
     def unfiled_bytes(self) -> int:
-        return sum([file.end for file in self.files])
+        total = 0
+        for file in self.files:
+            total += file.end
+        return total
 
     def write(self, records: Sequence[Record]) -> list[Record]:
         """All of them on disk, in the places that they are returned with; or DiskFull, and none is there."""
@@ -105,16 +108,15 @@ class Journal:
         placed.settle()
         return placed.records
 
-    def has_place(self, length: int) -> bool:
-        """Whether records of this length can be placed without anything that takes long."""
-        target = self.current
-        end = target.end + length
+    def has_place(self, end: int) -> bool:
+        """Whether records that would end there can be placed without anything that takes long."""
+        target = self.files[-1]
         return end <= target.allocated and (end <= self._file_bytes or target.end == HEADER_BYTES)
 
     def place(self, records: Sequence[Record]) -> Placed:
         """Written where there is a place for them, and not synced; or DiskFull, and none is there. What else is placed
         before they are settled says no more of them than that they were written."""
-        target = self.current
+        target = self.files[-1]
         placed: list[Record] = []
         chunks: list[Buffer] = []
         position, crc = target.end, target.last_crc

@@ -24,10 +24,12 @@ MAGIC: Final = b"HNSR"
 RECORD_BYTES: Final = 64
 WINDOW_BYTES: Final = 1 << 20
 _PACKED = struct.Struct("<4sQIIIqqIIIIII")
+_BARE = struct.Struct("<4sQIIIqqIIII")
+"""What its checksum is of."""
 _KIND_BITS: Final = 8
-_CRC_POSITION: Final = 56
-_CRC = struct.Struct("<I")
-assert _PACKED.size == RECORD_BYTES
+_CRC_POSITION: Final = _BARE.size
+_SEAL = struct.Struct("<II")
+assert _PACKED.size == _BARE.size + _SEAL.size == RECORD_BYTES
 
 
 class Kind(IntEnum):
@@ -110,7 +112,7 @@ class Scan(NamedTuple):
 def pack(record: Record, number: int, synced: int, previous_crc: int) -> tuple[bytes, int]:
     """The record's bytes for its place in file `number`, and its checksum for the next one."""
     content_crc = record.batch.header.crc if record.batch is not None else crc32c(record.content)
-    bare = _PACKED.pack(
+    bare = _BARE.pack(
         MAGIC,
         number,
         record.kind | record.note_mark << _KIND_BITS,
@@ -122,11 +124,9 @@ def pack(record: Record, number: int, synced: int, previous_crc: int) -> tuple[b
         record.length,
         content_crc,
         previous_crc,
-        0,
-        0,
-    )[:_CRC_POSITION]
+    )
     crc = crc32c(bare)
-    return bare + _CRC.pack(crc) + bytes(4), crc
+    return bare + _SEAL.pack(crc, 0), crc
 
 
 class _Found(NamedTuple):
@@ -198,7 +198,7 @@ def first_record_number(data: bytes) -> int:
     on disk, so that a header which is not there was."""
     if len(data) < RECORD_BYTES or data[:4] != MAGIC:
         return -1
-    (crc,) = _CRC.unpack_from(data, _CRC_POSITION)
+    crc, _ = _SEAL.unpack_from(data, _CRC_POSITION)
     return int.from_bytes(data[4:12], "little") if crc32c(data[:_CRC_POSITION]) == crc else -1
 
 

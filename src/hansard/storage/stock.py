@@ -71,15 +71,13 @@ class Stock:
 
     @property
     def filing_due(self) -> bool:
-        return self.settings.filing_due(self._unfiled_bytes, self.journal.unfiled_records)
+        journal = self.journal
+        return self.settings.filing_due(journal.unfiled_bytes + self._inherited_bytes, journal.unfiled_records)
 
     @property
     def _filing_overdue(self) -> bool:
-        return self.settings.filing_overdue(self._unfiled_bytes, self.journal.unfiled_records)
-
-    @property
-    def _unfiled_bytes(self) -> int:
-        return self.journal.unfiled_bytes + self._inherited_bytes
+        journal = self.journal
+        return self.settings.filing_overdue(journal.unfiled_bytes + self._inherited_bytes, journal.unfiled_records)
 
     def file(self) -> None:
         """Copy the journal into segments. Appends and reads go on meanwhile."""

@@ -107,14 +107,6 @@ Alteration: TypeAlias = Cut | Trim | Reset | Keep | Discard | Drop | Fork
 Write: TypeAlias = Grouped | Alteration
 
 
-def length_of(run: Sequence[Grouped]) -> int:
-    """Of its records in the journal."""
-    length = RECORD_BYTES * len(run)
-    for write in run:
-        length += write.batch.length if isinstance(write, Append) else len(write.content)
-    return length
-
-
 def records_of(run: Sequence[Grouped], log_of: Callable[[int], BucketLog], position: int = 0) -> list[Record]:
     """The journal's records of a run, checked against the logs, and against each other; as they lie from a position
     on."""
@@ -125,7 +117,7 @@ def records_of(run: Sequence[Grouped], log_of: Callable[[int], BucketLog], posit
         log = log_of(bucket)
         if log.doubt is not None:
             raise copy(log.doubt)
-        end, epoch, timestamp, mark = ahead.get(bucket) or (log.end, log.epoch, log.timestamp, log.note_mark)
+        end, epoch, timestamp, mark = ahead.get(bucket) or log.standing
         if isinstance(write, Note):
             content = write.content
             records.append(Record(Kind.NOTE, bucket, end, end, position, len(content), 0, None, "", content, mark))

@@ -142,7 +142,7 @@ def test_an_order_that_nobody_answers_is_given_again_elsewhere() -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS)))
 def test_each_fault_takes_effect_and_is_undone(kind: str) -> None:
-    world = struck(*[kind] * 2, seconds=14, buckets_max=8, gap_us=20_000 if kind == "trim" else 200_000)
+    world = struck(*[kind] * 2, seconds=14, buckets_max=8, gap_us=10_000 if kind == "trim" else 200_000)
     assert world.coverage.counts[f"fault {kind}"] > 0
     assert not any(world.network.cuts.values()) and not world.network.slow
     assert not any(node.paused or node.stalled or node.slowness > 1 for node in world.nodes)
