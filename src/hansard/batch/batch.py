@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .change import Change
 from .compression import LEVEL, compress, decompress
 from .errors import BadChecksum, TooShort
-from .header import HEADER_BYTES, Buffer, Flag, Header, check, octets, unpack, with_place
+from .header import HEADER_BYTES, Buffer, Flag, Header, checked, octets, unpack, with_place
 from .layout import ABSENT, BlobPositions, Layout, blob_positions, layout, names_length
 from .lazy import lazy
 
@@ -290,7 +290,7 @@ def trust(buffer: Buffer, position: int = 0) -> Batch:
 def reopen(buffer: Buffer, position: int = 0) -> Batch:
     """The batch at a position of bytes that we stored ourselves: the checksums are tried, the columns believed."""
     view = octets(buffer)
-    header = check(view, position)
+    header = checked(view, position)
     start = position + HEADER_BYTES
     body = view[start : start + header.body_length]
     if len(body) < header.body_length:

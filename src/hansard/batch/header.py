@@ -131,8 +131,13 @@ def check(buffer: Buffer, position: int = 0) -> Header:
 
     After this the header is as some builder wrote it, and its lengths may be used to find the body.
     """
+    return checked(octets(buffer), position)
+
+
+def checked(view: memoryview, position: int) -> Header:
+    """The same for what are plain bytes for sure."""
     assert position >= 0
-    head = octets(buffer)[position : position + HEADER_BYTES]
+    head = view[position : position + HEADER_BYTES]
     if len(head) < HEADER_BYTES:
         raise TooShort(HEADER_BYTES, len(head))
     header = unpack(head)
@@ -148,10 +153,10 @@ def check(buffer: Buffer, position: int = 0) -> Header:
     _check_lengths(header)
     _check_place(header)
     problem = client_problem(
-        connection=header.connection,
-        first_series=header.first_series,
-        previous_series=header.previous_series,
-        change_count=header.change_count,
+        header.connection,
+        header.first_series,
+        header.previous_series,
+        header.change_count,
         series_column=flags & Flag.SERIES != 0,
         connections_column=flags & Flag.CONNECTIONS != 0,
     )
@@ -168,7 +173,8 @@ def _check_lengths(header: Header) -> None:
     if header.change_count > CHANGES_MAX:
         raise OverLimit("changes in a batch", CHANGES_MAX, header.change_count)
     body_length, raw_length = header.body_length, header.raw_length
-    _check_length("body_length", body_length)
+    if body_length > BATCH_BYTES_MAX - HEADER_BYTES or body_length % 8:
+        _check_length("body_length", body_length)
     if raw_length != body_length:
         _check_length("raw_length", raw_length)
         if not header.flags & Flag.COMPRESSED:

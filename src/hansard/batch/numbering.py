@@ -13,11 +13,11 @@ NO_SERIES = -1
 
 
 def client_problem(
-    *,
     connection: int,
     first_series: int,
     previous_series: int,
     change_count: int,
+    *,
     series_column: bool,
     connections_column: bool,
 ) -> tuple[str, str] | None:

@@ -92,7 +92,8 @@ class Leader:
         ledger = self.ledger
         end = self.common_end()
         ledger.commit_known = max(ledger.commit_known, end)
-        ledger.commit()
+        if ledger.commit_known > ledger.committed:
+            ledger.commit()
 
     def common_end(self) -> int:
         """Where the part of the log ends that everybody who counts has on disk."""

@@ -222,7 +222,9 @@ class Member:
         feeds, synced = self.relay.feeds, self.ledger.synced
         if self.foreign or self.ledger.state_from is None or self.part_mark is not None:
             return -1  # it begins anew, and that is not on disk yet
-        return min([synced, *[feed.through for feed in feeds.values()]]) if feeds else synced
+        for feed in feeds.values():
+            synced = min(synced, feed.through)
+        return synced
 
     def _answer_part(self) -> None:
         assert self.part_of is not None

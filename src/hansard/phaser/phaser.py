@@ -205,9 +205,10 @@ class Phaser:
     def finish(self) -> list[Effect]:
         """The other half, of which nobody waits for anything: what this copy makes of what is committed by now."""
         ledger, relay, following, backlog = self.ledger, self.relay, self.following, self.desk.backlog
-        if following is not None:
+        if following is not None and ledger.commit_known > ledger.committed:
             ledger.commit()
-        ledger.settle()
+        if ledger.unsettled:
+            ledger.settle()
         if ledger.writes:
             ledger.flush()
         if relay is not None and (following is None or following.passes_on):

@@ -49,7 +49,10 @@ class Relay:
 
     def needed_from(self) -> int:
         """The first offset that somebody further down does not have on disk; the end of the log if there is none."""
-        return min([feed.through for feed in self.feeds.values()], default=self.ledger.end)
+        needed = self.ledger.lineage.end
+        for feed in self.feeds.values():
+            needed = min(needed, feed.through)
+        return needed
 
     def _send(self, node: NodeId, message: Wedge | Append | Commit | Confirm | Part) -> None:
         self.effects.append(Send(node, message))

@@ -152,7 +152,9 @@ class Connection(asyncio.BufferedProtocol):
     def send(self, pieces: list[Buffer]) -> None:
         if self.transport is None:
             return
-        length = sum([len(piece) for piece in pieces])
+        length = 0
+        for piece in pieces:
+            length += len(piece)
         self._sent_bytes += length
         if length < JOINED_BYTES_MAX:
             self.transport.write(b"".join(pieces))

@@ -54,7 +54,7 @@ class Codec(Generic[Message]):
 
     def decode(self, frame: Frame) -> list[Message]:
         try:
-            self._batches = self._opened(frame.payload)
+            self._batches = self._opened(frame.payload) if frame.payload else []
             return self._decoder.decode(frame.header)
         except (msgspec.MsgspecError, Malformed, UnicodeDecodeError, RecursionError) as error:
             raise MalformedFrame(str(error)) from error
