@@ -12,6 +12,7 @@ from contextlib import suppress
 from enum import Enum, auto
 from random import Random
 from ssl import SSLError
+from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
@@ -115,6 +116,8 @@ class Link:
         self._planned = False
         self._commits: dict[Hashable, Any] = {}
         """Of each bucket the commit point that waits for company."""
+        self._alone_s = 0.0
+        """Since when one does: before that there was none."""
         self._waiting: asyncio.TimerHandle | None = None
         self._connection: Connection | None = None
         self._answers = 0
@@ -131,6 +134,8 @@ class Link:
         look = self._look(message)
         kind = look.kind
         if kind is COMMIT:
+            if not self._commits:
+                self._alone_s = monotonic()
             self._commits[look.lane] = message
             if self._waiting is None:
                 self._waiting = asyncio.get_running_loop().call_later(COMPANY_S, self._waited)
@@ -158,7 +163,11 @@ class Link:
 
     def _waited(self) -> None:
         self._waiting = None
-        self.flush()
+        left_s = self._alone_s + COMPANY_S - monotonic()
+        if self._commits and left_s > 0:  # those that were waited for have found company, and these are others
+            self._waiting = asyncio.get_running_loop().call_later(left_s, self._waited)
+        elif self._commits:
+            self.flush()
 
     def flush(self) -> None:
         """What is urgent first; of all else as much as the connection takes, so that there is little before what will

@@ -1,0 +1,61 @@
+"""Commit points wait a little for a batch that carries them, and go by themselves if none comes."""
+
+import asyncio
+
+import pytest
+import uvloop
+
+from hansard.participant.message import Bucketed, Message
+from hansard.phaser.message import Commit
+from hansard.server import link as ways
+
+from .listener import Listener
+from .test_fairness import append, say, way
+from .trio import until
+
+
+def commit(bucket: int, end: int) -> Bucketed:
+    return Bucketed(bucket, "a#1", "b#1", Commit(1, end), 8)
+
+
+def commits(listener: Listener) -> list[Message]:
+    return [said for said in listener.heard if isinstance(said, Bucketed) and isinstance(said.message, Commit)]
+
+
+def test_a_commit_point_goes_by_itself_when_nothing_carries_it() -> None:
+    async def test() -> None:
+        async with way() as (link, listener):
+            listener.read(on=True)
+            assert not link.say(commit(1, 5)), "not in this turn"
+            await until(lambda: commits(listener) == [commit(1, 5)])
+
+    uvloop.run(test())
+
+
+def test_who_has_found_company_lends_its_patience_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit point comes, a batch carries it, and another one comes: it waits as long as the first one would have."""
+    monkeypatch.setattr(ways, "COMPANY_S", 1000.0)
+    now_s = 5000.0
+    monkeypatch.setattr(ways, "monotonic", lambda: now_s)
+
+    async def test() -> None:
+        nonlocal now_s
+        async with way() as (link, listener):
+            listener.read(on=True)
+            link.say(commit(1, 5))
+            now_s += 900
+            say(link, append(1, 5))
+            link.say(commit(1, 6))
+            now_s += 100
+            link._waited()
+            await asyncio.sleep(0.05)
+            assert not commits(listener)
+            now_s += 900
+            link._waited()
+            await until(lambda: commits(listener) == [commit(1, 6)])
+            link._waited()
+            say(link, append(1, 6))
+            await until(lambda: listener.heard[-1] == append(1, 6))
+            assert len(commits(listener)) == 1, "said once"
+
+    uvloop.run(test())
