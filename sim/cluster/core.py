@@ -42,11 +42,9 @@ class _Watched(Turns):
         super()._begin(copy)
 
     def _finish(self, copy: Copy) -> None:
-        assert copy.phaser is not None
-        if self._copies.running.get(copy.bucket) is copy:
-            super()._finish(copy)
-        else:
-            copy.phaser.finish()  # of no use any more, but it is looked at as a whole
+        running = self._copies.running.get(copy.bucket) is copy
+        assert running, "stopped in the middle of its turn, which has never happened: nobody knows how to judge it"
+        super()._finish(copy)
         self._watcher.world.witness.after_turn(self._watcher, copy, *self._seen.pop(copy.bucket))
 
     def _carry_out(self, copy: Copy, effects: Sequence[bucket.Effect]) -> None:

@@ -14,6 +14,7 @@ from .leaders import OneAcknowledges
 from .memory import LongMemory
 from .oracle import Oracle
 from .orders import OrdersOnce
+from .pressure import HeldForAReason
 from .readers import SeenOnce
 from .receipts import TrueReceipts
 from .retention import KeptWhatIsHeld
@@ -40,6 +41,7 @@ def oracles(table: SameTable, *, thorough: bool = True) -> list[Oracle]:
         Steadfast(),
         BackOrForward(),
         SaidSo(),
+        HeldForAReason(),
         SeenOnce(),
         KeptWhatIsHeld(stamps),
         Counted(),

@@ -31,7 +31,7 @@ from hansard.phaser.phaser import Phaser
 from hansard.phaser.recovered import Recovered
 from hansard.phaser.recovered import Standing as Found
 
-from .effect import Drop, Fork, Load
+from .effect import Drop, Fork, Load, Pressure
 from .here import Here
 from .message import Bucketed
 from .name import named
@@ -306,6 +306,8 @@ class Copies:
         if copy.phaser is not None:  # which may not have heard yet that the bucket was split
             standing = shelved(copy.bucket, copy.phaser.standing, intact=copy.intact)
             self._shelf[copy.bucket] = replace(standing, level=copy.level)
+            if copy.phaser.desk.backlog.pressed:  # it will not say any more that clients need not hold back
+                self._here.effects.append(Pressure(copy.bucket, high=False))
 
     def stop_all(self) -> None:
         """We have departed: whatever we lead or follow is others' now. What is on disk stays there."""

@@ -49,7 +49,7 @@ class Intake(Stock):
             raise copy(self.full)
 
     def _found(self, bucket: int) -> BucketLog:
-        """To be called under the journal's lock: so nobody makes it, drops it or files any of it meanwhile."""
+        """To be called under the journal's lock: so what it ends with does not change meanwhile."""
         return self.logs.get(bucket) or BucketLog(BucketEntry(bucket))
 
     def _take_in(self, placed: Sequence[Record], file: JournalFile) -> None:
