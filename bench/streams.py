@@ -83,11 +83,13 @@ class Streams(asyncio.BufferedProtocol):
 
     def _send(self, course: Course, numbers: list[int]) -> None:
         assert self._transport is not None
+        course.sent += len(numbers)
         pieces: list[Buffer] = []
         for number in numbers:
             pieces += self._frames[number]
-        course.sent += len(numbers)
-        if course.load.changes == 1:
+        if len(pieces) == 1:
+            self._transport.write(pieces[0])
+        elif course.load.changes == 1:
             self._transport.write(b"".join(pieces))
         else:
             self._transport.writelines(pieces)
@@ -113,20 +115,24 @@ class Streams(asyncio.BufferedProtocol):
         self._end(exc or ConnectionError("the server went away"))
 
     def _take(self, answers: list[Answer]) -> None:
+        """What follows goes first: to look at the answers is our own affair, and the servers need not wait for it."""
         course = self._course
         assert course is not None
-        following: list[int] = []
+        outstanding, most = course.load.outstanding, course.load.most
+        ids: list[int] = []
         for answer in answers:
             if not isinstance(answer, Stored):
                 self._end(AssertionError(f"not stored: {answer}"))
                 return
+            ids += answer.ids
+        course.take(len(ids))
+        if not course.late and (numbers := [number + outstanding for number in ids if number + outstanding < most]):
+            self._send(course, numbers)
+        for answer in answers:
+            assert isinstance(answer, Stored)
             for number, offset in zip(answer.ids, answer.offsets, strict=True):
                 assert self._offsets[number] < 0, "answered twice"
                 self._offsets[number] = offset
-                following.append(number + course.load.outstanding)
-            course.take(len(answer.ids))
-        if not course.late and (numbers := [number for number in following if number < course.load.most]):
-            self._send(course, numbers)
         if course.over:
             self._end(None)
 

@@ -25,6 +25,8 @@ class Alike(Oracle):
         for effect in effects:
             if isinstance(effect, Committed) and effect.end % 4 == 0:
                 assert participant.phaser is not None
+                if participant.phaser.ledger.unsettled:
+                    continue
                 derived = participant.phaser.ledger.derived
                 table = derived.streams.image()
                 if self.tables.setdefault(effect.end, table) != table:

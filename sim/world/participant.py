@@ -34,6 +34,7 @@ from hansard.phaser.event import (
     Trimmed,
 )
 from hansard.phaser.government import NodeId
+from hansard.phaser.hearing import patient
 from hansard.phaser.message import Message
 from sim.counter import Counter
 
@@ -120,7 +121,9 @@ class Participant:
         events, self.inbox = self.inbox, []
         now = int(self.world.clock.now_us * self.rate)
         self.world.before_turn(self, events)
-        effects = self.phaser.turn(events, now, WALL_US + now + self.skew_us)
+        effects = self.phaser.begin(events, now, WALL_US + now + self.skew_us)
+        if not patient(self.phaser) or now & 1:  # every other one waits, as a shell's do that has nothing else to do
+            effects += self.phaser.finish()
         self.world.after_turn(self, events, effects)
         for effect in effects:
             self._carry_out(effect)

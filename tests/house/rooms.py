@@ -165,7 +165,7 @@ BROAD_EXCEPTS: Final[Mapping[tuple[str, str], str]] = {
     ("src/hansard/server/journal.py", "Journal._run"): "the top of a thread: whatever ended it ends the participant",
     (
         "src/hansard/server/node.py",
-        "Node._turn",
+        "Node._try",
     ): "the top of the task: a turn not done to its end is the last",
     (
         "src/hansard/http/app.py",
@@ -183,7 +183,7 @@ BROAD_EXCEPTS: Final[Mapping[tuple[str, str], str]] = {
     ): "the same, where its bucket was split; nobody waits for that task",
     (
         "src/hansard/server/shell.py",
-        "Shell.turn",
+        "Shell._try",
     ): "the top of the task: a turn not done to its end is the last",
     ("src/pyspark_hansard/feed.py", "Feed._run"): "the top of a thread: what ended it is raised by whoever reads",
 }

@@ -4,7 +4,7 @@ import pytest
 
 from hansard.participant.copies import Copy
 from hansard.participant.participant import Participant
-from hansard.phaser import Phaser
+from hansard.phaser import Phaser, hearing
 from hansard.phaser.event import Tick
 from tests.participant.test_government import formed
 
@@ -63,3 +63,42 @@ def test_a_node_finishes_what_it_has_begun(halves: list[str]) -> None:
     assert halves == ["begin"]
     core.finish()
     assert halves == ["begin", "finish"]
+
+
+def test_a_turn_that_can_wait_is_left_and_goes_before_nothing(
+    halves: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core, copy = at_rest()
+    monkeypatch.setattr(hearing, "patient", lambda phaser: True)
+    halves.clear()
+    core.turns.begin(copy)
+    core.finish(patient=True)
+    assert halves == ["begin"] and core.unfinished
+    core.turns.begin(copy)
+    assert halves == ["begin", "begin"], "the phaser itself knows what has to be finished first"
+    monkeypatch.setattr(hearing, "patient", lambda phaser: False)
+    core.finish(patient=True)
+    assert halves == ["begin", "begin", "finish"] and not core.unfinished
+
+
+def test_whoever_cannot_wait_finishes_all(halves: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    core, copy = at_rest()
+    monkeypatch.setattr(hearing, "patient", lambda phaser: True)
+    halves.clear()
+    core.turns.begin(copy)
+    core.finish()
+    assert halves == ["begin", "finish"] and not core.unfinished
+
+
+def test_a_copy_that_was_replaced_is_finished_before_the_other_begins(
+    halves: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However patient it is: nobody else would."""
+    core, copy = at_rest()
+    monkeypatch.setattr(hearing, "patient", lambda phaser: True)
+    other = Copy(copy.bucket, copy.generation + 1, copy.level, intact=True)
+    other.phaser = copy.phaser
+    halves.clear()
+    core.turns.begin(copy)
+    core.turns.begin(other)
+    assert halves == ["begin", "finish", "begin"]

@@ -1,6 +1,7 @@
 """Commit points wait a little for a batch that carries them, and go by themselves if none comes."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 import uvloop
@@ -8,10 +9,12 @@ import uvloop
 from hansard.participant.message import Bucketed, Message
 from hansard.phaser.message import Commit
 from hansard.server import link as ways
+from hansard.server import node as nodes
 
+from .caller import change, submission
 from .listener import Listener
 from .test_fairness import append, say, way
-from .trio import until
+from .trio import Trio, run, until
 
 
 def commit(bucket: int, end: int) -> Bucketed:
@@ -59,3 +62,37 @@ def test_who_has_found_company_lends_its_patience_to_nobody(monkeypatch: pytest.
             assert len(commits(listener)) == 1, "said once"
 
     uvloop.run(test())
+
+
+def test_what_a_turn_leaves_for_later_is_done_when_nothing_else_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leader that has answered its last client tells the members soon, and not with the next tick."""
+    monkeypatch.setattr(nodes, "TICK_S", 1000.0)
+
+    async def test() -> None:
+        async with Trio(tmp_path) as trio, await trio.dial() as caller:
+            caller.submit(submission(1, change("one", connection=7)))
+            (offset,) = await caller.receipts(1)
+            await until(lambda: all(phaser.ledger.committed > offset for phaser in trio.phasers.values()))
+            assert not any(phaser.ledger.unsettled for phaser in trio.phasers.values())
+
+    run(test())
+
+
+def test_one_submission_after_the_other_takes_the_commit_points_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it would be waited for, and though no tick comes."""
+    monkeypatch.setattr(nodes, "TICK_S", 1000.0)
+    monkeypatch.setattr(nodes, "PATIENCE_S", 1000.0)
+
+    async def test() -> None:
+        async with Trio(tmp_path) as trio, await trio.dial() as caller:
+            for number in range(20):
+                caller.submit(submission(number, change(str(number), connection=7, series=number)))
+                (offset,) = await caller.receipts(number)
+                before = offset if number else 0  # the first one may come before the opening itself is committed
+                assert all(phaser.ledger.committed >= before for phaser in trio.phasers.values())
+
+    run(test())

@@ -50,6 +50,8 @@ class Flag:
 
 
 _KNOWN_FLAGS: Final = 0xFF
+_PLAIN_FLAGS: Final = Flag.INTERNAL | Flag.NULL_KEYS | Flag.NULL_VALUES
+"""Those that say nothing of the header's other fields."""
 
 
 class Header(NamedTuple):
@@ -115,7 +117,7 @@ def with_place(head: Buffer, epoch: int, base_offset: int, first_timestamp: int,
 
 def octets(buffer: Buffer) -> memoryview:
     """The buffer as plain bytes that cannot be written through: no vector laid over it may change a batch."""
-    view = memoryview(buffer)
+    view = buffer if type(buffer) is memoryview else memoryview(buffer)
     if not view.readonly:
         view = view.toreadonly()
     return view if view.format == "B" and view.contiguous and view.ndim == 1 else memoryview(view.tobytes())
@@ -141,6 +143,51 @@ def checked(view: memoryview, position: int) -> Header:
     if len(head) < HEADER_BYTES:
         raise TooShort(HEADER_BYTES, len(head))
     header = unpack(head)
+    if crc32c(head[:_CRC_POSITION]) == header.crc and _is_usual(header):
+        return header
+    return _judged(head, header)
+
+
+def _is_usual(header: Header) -> bool:
+    """Whether it is one of a client's, as most are, in which nothing is wrong but the checksum at most. All at once:
+    False says nothing, and `_judged` looks at one thing after the other."""
+    (
+        magic,
+        version,
+        flags,
+        count,
+        span,
+        length,
+        raw_length,
+        _,
+        names,
+        epoch,
+        base_offset,
+        first_timestamp,
+        last_timestamp,
+        connection,
+        first_series,
+        previous_series,
+        codes,
+        _,
+    ) = header
+    return (
+        magic == MAGIC
+        and version == VERSION
+        and not flags & ~_PLAIN_FLAGS
+        and 0 < count == span <= CHANGES_MAX
+        and length == raw_length <= BATCH_BYTES_MAX - HEADER_BYTES
+        and not length & 7
+        and names <= codes
+        and epoch >= 0
+        and 0 <= base_offset <= INT64_MAX - SPAN_MAX
+        and 0 <= first_timestamp == last_timestamp <= TIMESTAMP_MAX
+        and connection > 0
+        and -1 <= previous_series < first_series <= INT64_MAX - CHANGES_MAX
+    )
+
+
+def _judged(head: memoryview, header: Header) -> Header:
     if header.magic != MAGIC:
         raise WrongMagic(header.magic)
     if header.version != VERSION:

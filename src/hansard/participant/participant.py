@@ -138,7 +138,7 @@ class Participant:
         return self.begin(events, now_us, wall_us) + self.finish()
 
     def begin(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
-        """The half of a turn that somebody waits for. Nothing but `finish` may follow."""
+        """The half of a turn that somebody waits for. `finish` follows."""
         here = self.here
         here.now_us = now_us
         self.time.wall_us = wall_us
@@ -166,11 +166,16 @@ class Participant:
         effects, here.effects = here.effects, []
         return effects
 
-    def finish(self) -> list[Effect]:
-        """The other half, of which nobody waits for anything."""
-        self.turns.finish()
+    def finish(self, *, patient: bool = False) -> list[Effect]:
+        """The other half, of which nobody waits for anything. `patient`: what is better done a little later is left
+        `unfinished`, and is to be finished within a moment."""
+        self.turns.finish(patient=patient)
         effects, self.here.effects = self.here.effects, []
         return effects
+
+    @property
+    def unfinished(self) -> bool:
+        return self.turns.unfinished
 
     def _keep_time(self) -> None:
         self.time.keep()

@@ -1,7 +1,8 @@
 """The turns of our copies' phasers, and what becomes of what they want.
 
 Each has two halves. What somebody waits for is wanted by the first, and is carried out before the second begins: that
-one is only for the copy itself, and for those further down who will hear what is committed.
+one is only for the copy itself, and for those further down who will hear what is committed. So it can be put off for a
+moment, where a leader has nothing more to answer.
 """
 
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import assert_never
 
 from hansard.distributor.command import Achievement, Report
 from hansard.phaser import effect as bucket
+from hansard.phaser import hearing
 
 from .copies import Copies, Copy
 from .effect import Committed, Fetch, Persist, Pressure, Send
@@ -37,16 +39,23 @@ class Turns:
     def begin(self, copy: Copy) -> None:
         """Whatever has happened to it."""
         begun = self._begun.pop(copy.bucket, None)
-        if begun is not None:
+        if begun is not None and not (begun is copy and _is_patient(begun)):
             self._finish(begun)
         self._begun[copy.bucket] = copy
         self._begin(copy)
 
-    def finish(self) -> None:
-        """All that are begun."""
+    def finish(self, *, patient: bool = False) -> None:
+        """All that are begun; unless they can wait, and whoever asks can."""
         begun, self._begun = self._begun, {}
-        for copy in begun.values():
-            self._finish(copy)
+        for number, copy in begun.items():
+            if patient and _is_patient(copy):
+                self._begun[number] = copy
+            else:
+                self._finish(copy)
+
+    @property
+    def unfinished(self) -> bool:
+        return bool(self._begun)
 
     def _begin(self, copy: Copy) -> None:
         assert copy.phaser is not None
@@ -104,3 +113,7 @@ class Turns:
                     assert_never(effect)
         if answers:
             self._router.answered(answers)
+
+
+def _is_patient(copy: Copy) -> bool:
+    return copy.phaser is not None and hearing.patient(copy.phaser)

@@ -7,6 +7,7 @@ committed is applied, so an application's answer is as good.
 """
 
 from collections import deque
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -14,8 +15,10 @@ from hansard.application import BadQuestion
 
 from .effect import AnswerRead, Effect
 from .event import Question, Read
+from .government import NodeId
 from .ledger import Ledger
 from .outcome import Busy, Expired, Invalid, Misplaced, NotLeader, ReadFrom, ReadOutcome
+from .relay import Relay
 from .settings import Settings
 
 
@@ -52,6 +55,18 @@ class Barrier:
         self.round += 1
         self.running = True
         return self.round
+
+    def advance(self, relay: Relay, counted: Sequence[NodeId]) -> None:
+        """Whoever counts may have confirmed the round; then the next one is asked for."""
+        self._look(relay, counted)
+        begun = self.begin()
+        if begun is not None:
+            relay.confirm(begun)
+            self._look(relay, counted)
+
+    def _look(self, relay: Relay, counted: Sequence[NodeId]) -> None:
+        if self.running:
+            self.confirmed(min([relay.feeds[node].confirmed for node in counted], default=self.round), relay.ledger)
 
     def confirmed(self, round: int, ledger: Ledger) -> None:
         """Everybody has confirmed the term in this round."""

@@ -39,7 +39,7 @@ from .streams import NO_CONNECTION, Early, Forgotten, Fresh, Known, last_series
 
 MERGED_BYTES_MAX: Final = 8 << 10
 """Larger submissions stay the batches that they are."""
-_NOT_A_CLIENTS: Final = Flag.INTERNAL | Flag.OFFSETS | Flag.TIMESTAMPS | Flag.CONNECTIONS
+NOT_A_CLIENTS: Final = Flag.INTERNAL | Flag.OFFSETS | Flag.TIMESTAMPS | Flag.CONNECTIONS
 _REFUSED: Final = (Early, Forgotten)
 
 
@@ -76,6 +76,7 @@ class Desk:
         "buckets",
         "effects",
         "hindrance",
+        "late",
         "ledger",
         "paused",
         "pending",
@@ -94,6 +95,8 @@ class Desk:
         """Journalled, in the order of the log."""
         self.repetitions: list[tuple[int, int, Pending]] = []
         """Of what is journalled: a heap, because they come in any order."""
+        self.late: tuple[Submit, Batch] | None = None
+        """What went the short way in this turn, until its second half."""
         self.paused = False
         self.hindrance: ReadOnly | None = None
         """Why nothing is taken: it could not be written everywhere."""
@@ -104,7 +107,7 @@ class Desk:
     def put(self, submit: Submit, now_us: int) -> None:
         """Into the backlog, from where it is taken when there is room."""
         flags = submit.batch.header.flags
-        if flags & _NOT_A_CLIENTS or not submit.batch.header.change_count:
+        if flags & NOT_A_CLIENTS or not submit.batch.header.change_count:
             self.answer(submit.id, Invalid("only a leader writes places, times and several clients into a batch"))
         elif submit.deadline_us <= now_us:
             self.answer(submit.id, Expired())
@@ -210,6 +213,14 @@ class Desk:
             count = part.header.change_count
             self.pending.append(Pending(submit.id, ledger.end, submit.deadline_us, stored, count))
             offset += count
+
+    def catch_up(self) -> None:
+        """What went the short way waits for its commit like all others."""
+        if self.late is not None:
+            (submit, batch), self.late = self.late, None
+            header = batch.header
+            stored = Stored(Receipt(header.base_offset, header.first_timestamp), 0)
+            self.pending.append(Pending(submit.id, header.end_offset, submit.deadline_us, stored, header.change_count))
 
     # Answers.
 

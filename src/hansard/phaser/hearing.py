@@ -15,21 +15,34 @@ def idle(phaser: Phaser) -> bool:
     desk, barrier, relay = phaser.desk, phaser.barrier, phaser.relay
     if desk.backlog.queue or desk.pending or desk.repetitions or barrier.running or barrier.waiting:
         return False
-    if relay is None or not relay.settled:
+    if relay is None or not relay.settled or phaser.ledger.unsettled:
         return False
     if phaser.leading is not None:
         return phaser.leading.phase is OPEN
     return phaser.following is not None and phaser.following.complaint != phaser.ledger.end
 
 
+def patient(phaser: Phaser) -> bool:
+    """A leader has answered all that there was. Most likely it is sent more soon, and what is left of its turn is
+    better done when that is under way to the disks: nobody waits for it then, and the commit point has gone along.
+    Within a moment it has to be done anyway; and it is, before anything but a submission."""
+    ledger, desk = phaser.ledger, phaser.desk
+    return (
+        ledger.unsettled
+        and ledger.late is None
+        and phaser.leading is not None
+        and not (desk.pending or desk.backlog.queue or desk.backlog.pressed or ledger.derived.hosts)
+    )
+
+
 def awaited(phaser: Phaser) -> int:
     """How many have to be heard of, this disk among them, before anything can follow from what they say. 0 where it may
     at once: somebody has to be sent more, or is being acclimated, or waits for an answer of another kind; or something
-    waits to be taken; or more is committed than this disk has."""
+    waits to be taken; or more is committed than this disk has, or than was settled."""
     leading, following, relay = phaser.leading, phaser.following, phaser.relay
-    if relay is None or not relay.feeds:
-        return 0
     ledger, barrier = phaser.ledger, phaser.barrier
+    if relay is None or not relay.feeds or ledger.unsettled:
+        return 0
     if leading is not None and (
         leading.phase is not OPEN or leading.government.newcomers or barrier.running or phaser.desk.backlog.queue
     ):

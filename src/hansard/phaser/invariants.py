@@ -15,6 +15,7 @@ from .barrier import Barrier
 from .desk import Desk
 from .feed import Feed
 from .government import NO_TERM, NodeId, Term, epoch_of
+from .hearing import patient
 from .leader import Leader, Phase
 from .ledger import Ledger
 from .lineage import Lineage
@@ -34,6 +35,7 @@ def check_state(phaser: Phaser) -> None:
     ledger = phaser.ledger
     assert not phaser.effects, "effects stay behind"
     assert not ledger.writes, "writes stay behind"
+    assert not ledger.unsettled or patient(phaser), "a turn is not finished"
     check_lineage(ledger.lineage, ledger.promised)
     check_places(ledger)
     check_tickets(ledger)

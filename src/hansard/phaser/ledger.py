@@ -5,15 +5,12 @@ What is derived from the log is in derived.py, and goes with it.
                                  `-- on this disk, or under way to it
 
 Writes gather during a turn and leave as one `Persist`; when it comes back as persisted, `synced`, `promised_synced` and
-`counted_synced` follow. `tail` holds the batches that somebody may still have to be sent; all others are fetched from
-disk.
+`counted_synced` follow. `tail` holds the batches that somebody may still have to be sent; others are on disk.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Mapping
 
 from crc32c import crc32c
-from msgspec import Struct
 
 from hansard.batch import Batch
 
@@ -35,22 +32,15 @@ from .recovered import (
     decode_state,
     encode,
     epoch_within,
+    leftovers,
     part_name,
+    parts_in,
     standing,
 )
 from .settings import Settings
 from .snapshot import Snapshot, snapshot
 from .streams import Streams
-
-
-class Ticket(Struct):
-    """Writes under way to the disk, and what will be true once they are there."""
-
-    number: int
-    end: int
-    promised: Term
-    saved: int
-    counted: int
+from .ticket import Ticket
 
 
 class Ledger:
@@ -64,6 +54,7 @@ class Ledger:
         "derived",
         "effects",
         "expansion",
+        "late",
         "lineage",
         "parts",
         "persisted_ticket",
@@ -101,7 +92,7 @@ class Ledger:
         self.committed = recovered.start
         """Readers may see everything before it."""
         self.unsettled = False
-        """More is committed by now than what is derived knows of; never from one turn to the next."""
+        """More is committed by now than what is derived knows of: the turn is not finished."""
         self.commit_known = 0
         """What the leader says is committed; a copy that is behind does not have all of it."""
         self.timestamp = recovered.timestamp
@@ -110,6 +101,8 @@ class Ledger:
         """By base offset, in order, without a hole up to the end."""
         self.tail_bytes = 0
         self.writes: list[Write] = []
+        self.late: Batch | None = None
+        """What is under way to the disk, and is no part of all this before the second half of the turn."""
         self.uncommitted: deque[tuple[int, int]] = deque()
         """Ends and lengths of the batches that were appended and are not committed."""
         self.uncommitted_bytes = 0
@@ -122,23 +115,14 @@ class Ledger:
         """The last one that was taken for another copy."""
         self.collection = note.collection if begun(note.collection, recovered.start, recovered.end) else None
         """The snapshot that is being collected, on a log that was thrown away for it: a note may be older than that."""
-        self.parts: list[bytes] = []
+        self.parts = parts_in(recovered.documents, self.collection)
         found = standing(recovered)
         self.counted = self.counted_synced = found.counted
         """The last epoch from whose beginning this copy's acknowledgement counted."""
         self.expansion = note.expansion if found.expanded else None
         """The entry that let it count in a later epoch. It is in the log, and was noted before it was written."""
-        self._find_parts(recovered.documents)
+        self.writes += [Discard(name) for name in leftovers(recovered.documents, self.collection, len(self.parts))]
         self._replay(recovered)
-
-    def _find_parts(self, documents: Mapping[str, bytes]) -> None:
-        """Those of the snapshot that is being collected, as far as they follow each other; others are leftovers."""
-        wanted = [STATE]
-        if self.collection is not None:
-            while (name := part_name(self.collection, len(self.parts))) in documents:
-                self.parts.append(documents[name])
-                wanted.append(name)
-        self.writes += [Discard(name) for name in sorted(documents) if name not in wanted]
 
     def _replay(self, recovered: Recovered) -> None:
         """A state that lies before the log begins is one that was to be replaced: nothing leads from it to the log."""
@@ -211,6 +195,22 @@ class Ledger:
         if self._expanded_by(batch) or begun_run:
             self._note()
         self.writes.append(Put(batch))
+        self._keep(batch)
+
+    def hasten(self, batch: Batch) -> None:
+        """The same for what begins no run and is nothing special: it is written at once, `catch_up` does the rest."""
+        assert self.late is None and not self.writes
+        self.late, self.writes = batch, [Put(batch)]
+        self.flush(batch.header.end_offset)
+
+    def catch_up(self) -> None:
+        batch, self.late = self.late, None
+        assert batch is not None
+        self.lineage.append(batch.header.epoch, batch.header.end_offset)
+        self._keep(batch)
+
+    def _keep(self, batch: Batch) -> None:
+        header = batch.header
         self.tail[header.base_offset] = batch
         self.tail_bytes += batch.length
         self.uncommitted.append((header.end_offset, batch.length))
@@ -271,11 +271,12 @@ class Ledger:
         self.counted, self.counted_synced, self.expansion = counted, min(counted, self.counted_synced), None
         self._note()
 
-    def flush(self) -> None:
-        """At the end of a turn: all that was written in it, at once."""
+    def flush(self, end: int | None = None) -> None:
+        """At the end of a turn: all that was written in it, at once. The log ends there then."""
         if self.writes:
             self.ticket += 1
-            self.tickets.append(Ticket(self.ticket, self.end, self.promised, self.saved, self.counted))
+            end = self.end if end is None else end
+            self.tickets.append(Ticket(self.ticket, end, self.promised, self.saved, self.counted))
             self.effects.append(Persist(self.ticket, tuple(self.writes)))
             self.writes = []
 

@@ -8,11 +8,12 @@ Whoever runs it calls `turn` with what has happened and carries out what it retu
 deadline or timeout in it has a bearing on what is stored: they only repeat messages and give up waiting.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
 from hansard.application import Application
 
+from . import short
 from .barrier import Barrier
 from .derived import Derived
 from .desk import Desk
@@ -116,8 +117,7 @@ class Phaser:
     def droppable(self) -> int:
         """Retention may drop what is before this offset: it is committed, a restart does not need it, and nobody is
         being sent it."""
-        ledger, relay = self.ledger, self.relay
-        wanted = [feed.wanted for feed in relay.feeds.values() if feed.introduced] if relay is not None else []
+        ledger, wanted = self.ledger, self.relay.wanted() if self.relay is not None else []
         return min([ledger.committed, ledger.saved_synced, *wanted])
 
     @property
@@ -127,23 +127,33 @@ class Phaser:
         expanded, promised = epoch_within(ledger.expansion, ledger.synced), epoch_of(ledger.promised_synced)
         return Standing(ledger.counted_synced, expanded, ledger.synced, promised, ledger.buckets)
 
-    def turn(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
+    def turn(self, events: Sequence[Event], now_us: int, wall_us: int) -> list[Effect]:
         """Everything that has happened, in order. `now_us` never goes back; `wall_us` is the leader's clock, already
         held close to the cluster's."""
         return self.begin(events, now_us, wall_us) + self.finish()
 
-    def begin(self, events: Iterable[Event], now_us: int, wall_us: int) -> list[Effect]:
-        """The half of a turn that somebody waits for. Nothing but `finish` may follow."""
+    def begin(self, events: Sequence[Event], now_us: int, wall_us: int) -> list[Effect]:
+        """The half of a turn that somebody waits for. `finish` is to follow; it may be `patient` (hearing.py)."""
         self.now_us, self.wall_us = now_us, wall_us
         relay = self.relay
         if relay is not None:
             relay.now_us = now_us
-        for event in events:
-            self._handle(event)
-        self._act()
-        effects = self.effects.copy()
-        self.effects.clear()
+        if len(events) != 1 or not self._took_short(events[0]):
+            if self.ledger.unsettled:
+                self.effects += self.finish()
+            for event in events:
+                self._handle(event)
+            self._act()
+        effects, self.effects[:] = self.effects.copy(), []
         return effects
+
+    def _took_short(self, event: Event) -> bool:
+        intake, barrier = self.intake, self.barrier
+        if intake.pending or intake.allowed or barrier.running or barrier.waiting:
+            return False
+        if self.leading is not None:
+            return type(event) is Submit and short.submitted(self.leading, self.desk, event, self.now_us, self.wall_us)
+        return type(event) is Received and self.following is not None and short.followed(self.following, event)
 
     def _handle(self, event: Event) -> None:
         match event:
@@ -205,6 +215,9 @@ class Phaser:
     def finish(self) -> list[Effect]:
         """The other half, of which nobody waits for anything: what this copy makes of what is committed by now."""
         ledger, relay, following, backlog = self.ledger, self.relay, self.following, self.desk.backlog
+        if ledger.late is not None:
+            ledger.catch_up()
+            self.desk.catch_up()
         if following is not None and ledger.commit_known > ledger.committed:
             ledger.commit()
         if ledger.unsettled:
@@ -217,8 +230,7 @@ class Phaser:
             ledger.forget(relay.needed_from() if relay is not None else ledger.end)
         if (backlog.queue or backlog.pressed) and backlog.pressure_changed():
             self.effects.append(Pressure(backlog.pressed))
-        effects = self.effects.copy()
-        self.effects.clear()
+        effects, self.effects[:] = self.effects.copy(), []
         return effects
 
     def _serve(self, leading: Leader) -> None:
@@ -231,21 +243,8 @@ class Phaser:
         if leading.government.newcomers:
             leading.expand(self.wall_us)
         if (barrier.running or barrier.waiting) and ledger.purged:
-            self._read_on(leading)
-
-    def _read_on(self, leading: Leader) -> None:
-        relay, barrier = leading.relay, self.barrier
-        assert relay is not None
-        self._confirm(relay, leading)
-        round_begun = barrier.begin()
-        if round_begun is not None:
-            relay.confirm(round_begun)
-            self._confirm(relay, leading)
-
-    def _confirm(self, relay: Relay, leading: Leader) -> None:
-        if self.barrier.running:
-            confirmed = min([relay.feeds[node].confirmed for node in leading.counted], default=self.barrier.round)
-            self.barrier.confirmed(confirmed, self.ledger)
+            assert leading.relay is not None
+            barrier.advance(leading.relay, leading.counted)
 
     def _send(self, to: NodeId, message: Message) -> None:
         self.effects.append(Send(to, message))
@@ -301,11 +300,9 @@ class Phaser:
         self.ledger.promise(newer, counts=False)  # who governs in it is not known yet
 
     def _accepted(self, event: Accepted) -> None:
-        leading = self.leading
-        if leading is None or leading.government.epoch != event.epoch:
-            return
-        if event.achievement is Achievement.OPENED and leading.phase is Phase.REPORTING:
-            leading.open(self.wall_us)
+        reporting = self.leading if self.leading is not None and self.leading.phase is Phase.REPORTING else None
+        if reporting is not None and event == Accepted(Achievement.OPENED, reporting.government.epoch):
+            reporting.open(self.wall_us)
 
     # Messages.
 
@@ -376,9 +373,8 @@ class Phaser:
 
     def _fetched(self, event: Fetched) -> None:
         relay = self.relay
-        feed = relay.feeds.get(event.to) if relay is not None else None
-        if relay is not None and feed is not None and event.term == self.term:
-            relay.fetched(feed, event)
+        if relay is not None and event.term == self.term:
+            relay.fetched(event)
 
     def _connected(self, node: NodeId) -> None:
         relay, following = self.relay, self.following

@@ -24,6 +24,20 @@ def part_name(collection: Collection, number: int) -> str:
     return f"part-{collection.crc:08x}-{number:06d}"
 
 
+def parts_in(documents: Mapping[str, bytes], collection: Collection | None) -> list[bytes]:
+    """Those of the snapshot that is being collected, as far as they follow each other."""
+    parts: list[bytes] = []
+    while collection is not None and (name := part_name(collection, len(parts))) in documents:
+        parts.append(documents[name])
+    return parts
+
+
+def leftovers(documents: Mapping[str, bytes], collection: Collection | None, parts: int) -> list[str]:
+    """What is neither the state nor one of so many parts."""
+    wanted = [part_name(collection, number) for number in range(parts)] if collection is not None else []
+    return [name for name in sorted(documents) if name != STATE and name not in wanted]
+
+
 class Expansion(Struct, frozen=True, array_like=True, gc=False):
     """The entry by which a newcomer's copy counts, once its epoch is known to have expanded."""
 

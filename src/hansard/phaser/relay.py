@@ -54,6 +54,10 @@ class Relay:
             needed = min(needed, feed.through)
         return needed
 
+    def wanted(self) -> list[int]:
+        """From where on the log is needed for each of them."""
+        return [feed.wanted for feed in self.feeds.values() if feed.introduced]
+
     def _send(self, node: NodeId, message: Wedge | Append | Commit | Confirm | Part) -> None:
         self.effects.append(Send(node, message))
 
@@ -130,8 +134,9 @@ class Relay:
         if feed.introduced:
             self._introduce_again(feed)
 
-    def fetched(self, feed: Feed, event: Fetched) -> None:
-        if not feed.fetching or event.offset != feed.next:
+    def fetched(self, event: Fetched) -> None:
+        feed = self.feeds.get(event.to)
+        if feed is None or not feed.fetching or event.offset != feed.next:
             return
         feed.fetching = False
         if event.start > feed.next:  # dropped from our log meanwhile: it has to begin anew

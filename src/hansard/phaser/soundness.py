@@ -21,12 +21,12 @@ def check_derived(ledger: Ledger) -> None:
         assert len(ledger.parts) < ledger.collection.total, "all parts are there, and no state was made of them"
     else:
         assert not ledger.parts, "parts of nothing"
-    assert not ledger.unsettled, "a turn is not finished"
+    assert ledger.late is None, "a turn is not finished"
     if state_from is None:
         nothing = not (decrees or found.decree or found.held or streams.pending or streams.settled)
         assert nothing, "something is derived from a log without a state"
         return
-    floor = max(ledger.committed, state_from)
+    floor = max(ledger.committed, state_from) if not ledger.unsettled else state_from
     places = [offset for offset, _ in decrees]
     if places:
         assert all(a < b for a, b in pairwise([floor - 1, *places, ledger.end])), f"decrees at {places}"

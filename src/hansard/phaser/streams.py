@@ -190,6 +190,11 @@ class Streams:
             return Forgotten() if connection <= self.forgotten else Early(NO_SERIES)
         return Early(stored) if previous > stored else None
 
+    @property
+    def keeps_all(self) -> bool:
+        """Whoever is known will still be known when all that is pending is committed."""
+        return not self.pending or self.pending[-1].timestamp <= self._oldest_us() + self.memory_us
+
     def _known(self, connection: int, first: int, last: int) -> Known:
         for piece in reversed(self.by_connection.get(connection, ())):
             if piece.first <= last:  # the last of it is here, and is not committed yet

@@ -84,7 +84,9 @@ class Asker:
 
     def _balance(self) -> None:
         """What it sends waits on its side while it has enough of ours to take, or we of its to do."""
-        self.connection.hold(held=self._pressed or self.connection.is_full or self.open >= REQUESTS_MAX)
+        held = self._pressed or self.connection.is_full or self.open >= REQUESTS_MAX
+        if held is not self.connection.is_held:
+            self.connection.hold(held=held)
 
     def _can_take(self) -> None:
         self._balance()
@@ -111,9 +113,10 @@ class Asker:
         ids, offsets, timestamps = self._ids, self._offsets, self._timestamps
         if ids:
             self._ids, self._offsets, self._timestamps = [], [], []
-            for first in range(0, len(ids), RECEIPTS_MAX):
-                part = slice(first, first + RECEIPTS_MAX)
-                answers.append(wire.Stored(ids[part], offsets[part], timestamps[part]))
+            while len(ids) > RECEIPTS_MAX:
+                answers.append(wire.Stored(ids[:RECEIPTS_MAX], offsets[:RECEIPTS_MAX], timestamps[:RECEIPTS_MAX]))
+                ids, offsets, timestamps = ids[RECEIPTS_MAX:], offsets[RECEIPTS_MAX:], timestamps[RECEIPTS_MAX:]
+            answers.append(wire.Stored(ids, offsets, timestamps))
         if self.connection.unsent_bytes > UNSENT_BYTES_MAX:
             self.connection.close()
         elif answers:

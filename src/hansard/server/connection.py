@@ -72,6 +72,8 @@ class Connection(asyncio.BufferedProtocol):
         """Why it has ended, where that is known."""
         self.is_full = False
         """It has enough to send for now."""
+        self.is_held = False
+        """Nothing is taken from it for now."""
         self.writable: Callable[[], None] = nothing
         """Called when it has not any more."""
         self.silence_s_max: float | None = None
@@ -207,6 +209,7 @@ class Connection(asyncio.BufferedProtocol):
         """Whether to take nothing more from it for now; what it sends waits on its side."""
         if self.transport is None or self.transport.is_closing():
             return
+        self.is_held = held
         if held and self.transport.is_reading():
             self.transport.pause_reading()
         elif not held and not self.transport.is_reading():

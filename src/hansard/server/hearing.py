@@ -16,12 +16,16 @@ class Hearing:
 
     def can_wait(self, bucket: int, who: str) -> bool:
         """Somebody has said how far it is: whether nothing can follow from that yet."""
+        awaited = self._awaited(bucket)
+        if not awaited:  # a member of a star, say
+            return False
         heard = self._heard.get(bucket)
         if heard is None:
             heard = self._heard[bucket] = set()
         heard.add(who)
-        return len(heard) < self._awaited(bucket)
+        return len(heard) < awaited
 
     def turned(self) -> None:
         """All that was said is known to the core."""
-        self._heard.clear()
+        if self._heard:
+            self._heard.clear()

@@ -15,8 +15,6 @@ from ssl import SSLError
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
-from msgspec import Struct
-
 from hansard.phaser.government import NodeId
 from hansard.wire.codec import Codec
 from hansard.wire.errors import MalformedFrame
@@ -32,7 +30,7 @@ log = logging.getLogger(__name__)
 RETRY_S_MIN: Final = 0.05
 RETRY_S_MAX: Final = 1.0
 DIAL_S_MAX: Final = 5.0
-COMPANY_S: Final = 0.002
+COMPANY_S: Final = 0.001
 """A commit point waits so long for a batch, which carries it for nothing: by itself it costs both sides a turn."""
 SILENCE_S_MAX: Final = 3.0
 """The other side is asked so often whether it listens, and has so long to say so. Elsewhere nobody would notice that a
@@ -64,7 +62,7 @@ PLAIN, URGENT, COMMIT, BATCH, BULK = Kind
 AGAIN: Final = (BATCH, BULK)
 
 
-class Look(Struct, frozen=True, gc=False):
+class Look(NamedTuple):
     """How a message is sent: looked at once, because there are so many of them."""
 
     kind: Kind
@@ -132,30 +130,30 @@ class Link:
         if self._connection is None:
             return False
         look = self._look(message)
-        kind = look.kind
+        kind, lane, _ = look
         if kind is COMMIT:
             if not self._commits:
                 self._alone_s = monotonic()
-            self._commits[look.lane] = message
+            self._commits[lane] = message
             if self._waiting is None:
                 self._waiting = asyncio.get_running_loop().call_later(COMPANY_S, self._waited)
             return False
         if kind is URGENT:
             self._urgent.append(message)
-        elif self._put(message, look) and kind is BATCH:
-            self._commits.pop(look.lane, None)
+        elif self._put(message, look) and kind is BATCH and self._commits:
+            self._commits.pop(lane, None)
         first, self._planned = not self._planned, True
         return first
 
     def _put(self, message: Any, look: Look) -> bool:
-        lane, length = look.lane, look.length
+        kind, lane, length = look
         outbox, connection = self._outbox, self._connection
         if not outbox and self._ready_bytes < FRAME_BYTES and connection is not None and not connection.is_full:
             self._ready.append(message)
             self._ready_bytes += length
             return True
         full = outbox.bytes >= UNSAID_BYTES_MAX and outbox.bytes_in(lane) >= LANE_BYTES
-        if full and look.kind in AGAIN:
+        if full and kind in AGAIN:
             self._dropped += 1
             return False
         outbox.put(lane, message, length)
@@ -176,11 +174,15 @@ class Link:
         connection = self._connection
         if connection is None:
             return
-        for lane, commit in self._commits.items():
-            self._put(commit, Look(COMMIT, lane))
-        self._commits.clear()
-        outbox, messages, filled = self._outbox, self._urgent + self._ready, self._ready_bytes
-        self._urgent, self._ready, self._ready_bytes = [], [], 0
+        if self._commits:
+            for lane, commit in self._commits.items():
+                self._put(commit, Look(COMMIT, lane))
+            self._commits.clear()
+        outbox, messages, filled = self._outbox, self._ready, self._ready_bytes
+        self._ready, self._ready_bytes = [], 0
+        if self._urgent:
+            messages = self._urgent + messages
+            self._urgent = []
         while messages or (outbox and not connection.is_full):
             while outbox and not connection.is_full and filled < FRAME_BYTES:
                 message, length = outbox.take()

@@ -20,9 +20,12 @@ from hansard.phaser.effect import Answer, AnswerRead, Committed, Effect, Fetch, 
 from hansard.phaser.event import Connected, Event, Fetched, Persisted, Received, Tick
 from hansard.phaser.government import NodeId
 from hansard.phaser.hearing import awaited
+from hansard.phaser.hearing import patient as can_wait
 from hansard.phaser.message import Acknowledge, Append, Commit, Message
 from hansard.phaser.outcome import Invalid, Outcome
+from hansard.storage import write as stored
 from hansard.storage.store import Store
+from hansard.storage.write import Write
 from hansard.wire import submission as wire
 from hansard.wire.codec import Codec
 from hansard.wire.errors import MalformedFrame, WrongCluster
@@ -48,6 +51,8 @@ EVENTS_MAX: Final = 1_000
 QUIET_S: Final = 30e-6
 """After so long without a turn the loop was waiting: there is hardly anything else to be read, so what came is handled
 at once. Otherwise a turn waits until everything that is ready has been read."""
+PATIENCE_S: Final = 0.001
+"""What a turn leaves for later is done after so long, if no other turn has come."""
 WAIT_US_MAX: Final = 3600 * 1_000_000
 """No submission is waited for any longer."""
 
@@ -101,6 +106,9 @@ class Node:
         """When the last one was over."""
         self._gathering = False
         """Submissions wait until something comes back."""
+        self._unfinished: dict[int, Phaser] = {}
+        """Whose turn is begun and not finished, by bucket."""
+        self._patience: asyncio.TimerHandle | None = None
         self._hearing = Hearing(lambda bucket: awaited(phasers[bucket]))
         self._broken = False
         """Some of what a phaser wanted could not be done, so it may never be asked again."""
@@ -260,28 +268,49 @@ class Node:
         self._hearing.turned()
         if self._broken:
             return
+        self._try(self._handle_all)
+        self._turned_s = time.monotonic()
+
+    def _try(self, work: Callable[[], None]) -> None:
         try:
-            self._handle_all()
+            work()
         except Exception as error:
             self._broken = True
             self._failed(error)
-        self._turned_s = time.monotonic()
 
     def _handle_all(self) -> None:
         now_us, wall_us = _now_us(), time.time_ns() // 1000
-        begun: list[tuple[int, Phaser]] = []
         for bucket, inbox in self._inboxes.items():
             if inbox:
                 self._inboxes[bucket] = []
-                phaser = self._phasers[bucket]
+                phaser = self._unfinished[bucket] = self._phasers[bucket]
                 for effect in phaser.begin(inbox, now_us, wall_us):
                     self._carry_out(bucket, effect)
-                begun.append((bucket, phaser))
         self._flush()
-        for bucket, phaser in begun:
-            for effect in phaser.finish():
-                self._carry_out(bucket, effect)
+        self._finish(patient=True)
+        if self._unfinished and self._patience is None:
+            self._patience = self._loop.call_later(PATIENCE_S, self._waited)
+
+    def _finish(self, *, patient: bool) -> None:
+        unfinished, self._unfinished = self._unfinished, {}
+        for bucket, phaser in unfinished.items():
+            if patient and can_wait(phaser):
+                self._unfinished[bucket] = phaser
+            else:
+                for effect in phaser.finish():
+                    self._carry_out(bucket, effect)
         self._flush()
+
+    def _waited(self) -> None:
+        """Unless there was another turn meanwhile, which has left something in its turn."""
+        self._patience = None
+        if self._broken or not self._unfinished:
+            return
+        left_s = self._turned_s + PATIENCE_S - time.monotonic()
+        if left_s > 0:
+            self._patience = self._loop.call_later(left_s, self._waited)
+        else:
+            self._try(lambda: self._finish(patient=False))
 
     def _flush(self) -> None:
         """The client that waits comes first, then the members, whose disks have to do what ours has to."""
@@ -322,8 +351,13 @@ class Node:
                 assert_never(effect)
 
     def _persist(self, bucket: int, persist: Persist) -> None:
-        length = sum([write.batch.length for write in persist.writes if isinstance(write, Put)])
-        writes = [translated(bucket, write) for write in persist.writes]
+        length, writes = 0, list[Write]()
+        for write in persist.writes:
+            if isinstance(write, Put):  # as it mostly is
+                length += write.batch.length
+                writes.append(stored.Append(bucket, write.batch))
+            else:
+                writes.append(translated(bucket, write))
         self._jobs.append(Job(bucket, persist.ticket, writes, length))
         self._handed[bucket] = persist.ticket
 

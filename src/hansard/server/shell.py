@@ -60,6 +60,8 @@ EVENTS_MAX: Final = 1_000
 QUIET_S: Final = 30e-6
 """After so long without a turn the loop was waiting: there is hardly anything else to be read, so what came is handled
 at once. Otherwise a turn waits until everything that is ready has been read."""
+PATIENCE_S: Final = 0.001
+"""What a turn leaves for later is done after so long, if no other turn has come."""
 TIDY_S: Final = 5.0
 
 
@@ -97,6 +99,8 @@ class Shell:
         self.peers: Peers | None = None
         self.reception: Reception | None = None
         self._ticking: asyncio.Task[None] | None = None
+        self._patience: asyncio.TimerHandle | None = None
+        """While something is unfinished."""
 
     def start(self, core: Participant, vault: Vault, peers: Peers, reception: Reception) -> None:
         self.core, self.vault, self.peers, self.reception = core, vault, peers, reception
@@ -200,13 +204,16 @@ class Shell:
         self._planned = self._ripe = False
         self._hearing.turned()
         if self._inbox and not self._broken:  # or else somebody went on before
-            try:
-                self._handle_all()
-            except Exception as error:
-                self._end(error)
+            self._try(self._handle_all)
             self._turned_s = time.monotonic()
             if self._ripe:  # something was let in meanwhile
                 self._plan()
+
+    def _try(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:
+            self._end(error)
 
     def _end(self, error: BaseException | None) -> None:
         if not self._broken:
@@ -219,7 +226,9 @@ class Shell:
         events, self._inbox = self._inbox, []
         self._gathering.clear()
         self._do(core.begin(events, time.monotonic_ns() // 1000, time.time_ns() // 1000), vault, peers, reception)
-        self._do(core.finish(), vault, peers, reception)
+        self._do(core.finish(patient=True), vault, peers, reception)
+        if core.unfinished and self._patience is None:
+            self._patience = self._loop.call_later(PATIENCE_S, self._waited)
         if core.consulted:  # neither time nor the table has anything for these otherwise
             reception.look(core)
             self.story.look(core)
@@ -227,6 +236,23 @@ class Shell:
                 self._version = core.distributor.version
                 self._tidy()
             reception.flush()
+
+    def _waited(self) -> None:
+        """Unless there was another turn meanwhile, which has left something in its turn."""
+        self._patience = None
+        core = self.core
+        if self._broken or core is None or not core.unfinished:
+            return
+        left_s = self._turned_s + PATIENCE_S - time.monotonic()
+        if left_s > 0:
+            self._patience = self._loop.call_later(left_s, self._waited)
+        else:
+            self._try(self._finish)
+
+    def _finish(self) -> None:
+        core, vault, peers, reception = self.core, self.vault, self.peers, self.reception
+        assert core is not None and vault is not None and peers is not None and reception is not None
+        self._do(core.finish(), vault, peers, reception)
 
     def _do(self, effects: list[Effect], vault: Vault, peers: Peers, reception: Reception) -> None:
         """The client that waits comes first, then the members, whose disks have to do what ours has to."""

@@ -126,7 +126,7 @@ class RealFile:
         if len(chunks) <= IOV_MAX:
             length = 0
             for chunk in chunks:
-                length += len(chunk) if type(chunk) is bytes else memoryview(chunk).nbytes
+                length += chunk.nbytes if type(chunk) is memoryview else len(chunk)
             try:
                 written = os.pwritev(self._descriptor, chunks, position)
             except OSError:
