@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 import uvloop
 
-from bench import cluster, etcd, nats, sketch, trio
+from bench import cluster, etcd, lean, nats, sketch, trio
 from bench.load import Figures, Load
 from bench.processes import Children
 from bench.stores import template
@@ -56,12 +56,14 @@ def run_together(
     folder: Path,
     profiles: Mapping[str, Path] | None = None,
 ) -> Runs:
-    """The sketch, the pipe, the shapes and the clusters that are wanted, each in the modes in which it is wanted."""
+    """The sketch, the limits, the shapes and the clusters that are wanted, each in the modes in which it is wanted."""
     with Children(folder / "logs") as children:
         ports: dict[str, list[int]] = {}
         for name in wanted:
             if name in set(Shape):
                 ports[name] = trio.start(children, folder, Shape(name), (profiles or {}).get(name))
+            elif name == lean.NAME:
+                ports[name] = [lean.start(children, folder)]
             elif name.startswith(STARTED):
                 ports[name] = cluster.start_three(children, folder, name, name.removeprefix(STARTED))
             else:
@@ -110,8 +112,10 @@ async def _connected(name: str, ports: list[int]) -> dict[str, Contestant]:
         await streams.connect(ports[0])
         await program.connect(ports)
         return {name: streams, name + CLIENT: program}
-    client: sketch.Client | etcd.Client | nats.Client
+    client: Streams | sketch.Client | etcd.Client | nats.Client
     match name:
+        case lean.NAME:
+            client = Streams(batch_of)
         case "etcd":
             client = etcd.Client()
         case "nats":

@@ -1,8 +1,9 @@
 """Replication over real sockets and disks: three participants, each a process, and a client, all on this machine.
 
 A submission is answered when all three have synced it. Beside ours, in the same run and by turns, stand the sketch (see
-sketch.py), the limits of disk and loopback, and, where they are installed, etcd and NATS with three replicas that sync
-before they acknowledge. All is on loopback and in one temporary directory, so on one disk. Values have 256 bytes.
+sketch.py), the least that our own formats take (lean.py), the limits of disk and loopback, and, where they are
+installed, etcd and NATS with three replicas that sync before they acknowledge. All is on loopback and in one temporary
+directory, so on one disk. Values have 256 bytes.
 
 Ours is there twice: as the skeleton, whose government comes from its command line, and as `hansard start`, a whole
 cluster with one bucket. Each is measured in two ways: with a crowd of streams on one connection, each submission a
@@ -27,7 +28,7 @@ from pstats import Stats
 from statistics import median
 from typing import Final
 
-from bench import etcd, limits, nats
+from bench import etcd, lean, limits, nats
 from bench.contest import CLIENT, STARTED, Runs, Schedule, run_peer, run_together
 from bench.load import Figures, Load
 from bench.peer import Missing
@@ -61,6 +62,7 @@ TOGETHER: Final = (
     YARDSTICK,
     "forgetful",
     "pipe",
+    lean.NAME,
     *[name for pair in zip(SHAPES, CLUSTERS, strict=True) for name in pair],
 )
 """Who is compared with somebody has its turn right after."""
@@ -133,6 +135,7 @@ def figures_row(of: tuple[str, str], rounds: Sequence[Figures]) -> Row:
         YARDSTICK: "sketch",
         "forgetful": "sketch that writes over the same space",
         "pipe": "the same, all frames in one piece",
+        lean.NAME: "the least with our batches, frames and journal",
         **{shape: f"{shape}, a crowd of streams" for shape in SHAPES},
         **{shape + CLIENT: f"{shape}, a program with the client" for shape in SHAPES},
         **{STARTED + shape: f"hansard start, {shape}, a crowd of streams" for shape in SHAPES},

@@ -19,7 +19,7 @@ from hansard.batch import Batch, build, covering, merge, select
 from hansard.phaser import Phaser, Settings
 from hansard.phaser.decree import Decree, as_batch
 from hansard.phaser.effect import Effect, Persist, Send
-from hansard.phaser.event import Connected, Continues, Event, Hindered, Imports, Paused, Read, Received, Submit, Trimmed
+from hansard.phaser.event import Continues, Event, Hindered, Import, Imports, Paused, Read, Received, Submit, Trimmed
 from hansard.phaser.government import NO_TERM, Government, Shape, first_term
 from hansard.phaser.message import Acknowledge, Append, Commit, Estranged, Part
 from hansard.phaser.outcome import ReadOnly
@@ -55,8 +55,8 @@ class Both(Phaser):
             return effects
         if other.ledger.unsettled:
             self.ways["after what was put off"] += 1
-            if stores(other.finish() + deepcopy(self).finish()):
-                return effects  # before or after what has come: it is not the same, and as good
+            if any(isinstance(effect, Persist) for effect in other.finish() + deepcopy(self).finish()):
+                return effects  # a state is stored, before what has come or after it: that is as good, and not the same
         with_nothing = Paused(other.desk.paused)  # two events at once go the long way
         assert other.begin([*events, with_nothing], now_us, wall_us) == effects and other.ledger.late is None
         self.others[id(self)] = other
@@ -76,10 +76,6 @@ class Both(Phaser):
 def may_be_short(event: Event) -> bool:
     """No others are copied, which takes long."""
     return isinstance(event, Submit) or (isinstance(event, Received) and isinstance(event.message, Append))
-
-
-def stores(effects: Sequence[Effect]) -> bool:
-    return any(isinstance(effect, Persist) for effect in effects)
 
 
 def plain(thing: object, told: dict[int, int]) -> object:
@@ -175,7 +171,8 @@ def test_what_is_under_way_is_not_waited_for(shape: Shape, ways: Counter[str]) -
 def test_what_an_earlier_term_has_written_is_usual() -> None:
     """A member that lacks it gets it in a later one, perhaps from somebody else than what came before."""
     joined = member()
-    leave_unopened(joined)
+    joined.accepting = False
+    joined.appoint(three(STAR, 2))
     message = following(joined, "c")
     assert message.batch.header.epoch < message.term
     assert is_short(joined, "c", Received("b", message))
@@ -237,10 +234,12 @@ def fill(joined: Joined, slow: str) -> None:
     joined.happen("a", Submit(2, batch(1, value=b"v" * 10_000), FAR))
 
 
-def leave_unopened(joined: Joined) -> None:
-    """The next government, whose report is not accepted."""
+def bring(joined: Joined) -> None:
+    """An import in the next term, which does not open: what it writes first is no decree."""
     joined.accepting = False
+    joined.happen("a", Imports(True))
     joined.appoint(three(STAR, 2))
+    joined.happen("a", Import(5, following(joined, "a").batch, FAR, 0), Imports(False))
 
 
 def add_a_newcomer(joined: Joined) -> None:
@@ -254,7 +253,7 @@ LEADING: dict[str, Callable[[Joined], object]] = {
     "with a backlog": lambda joined: joined.happen("a", Paused(True), submit(2, 1)),
     "hindered": lambda joined: joined.happen("a", Hindered(ReadOnly("b", "its disk is full"))),
     "importing": lambda joined: joined.happen("a", Imports(True)),
-    "not open": leave_unopened,
+    "not open": bring,
     "full": lambda joined: fill(joined, "b"),
     "with a member that has restarted": lambda joined: tell(joined, "a", Received("b", Estranged(TERM))),
     "with a newcomer": add_a_newcomer,
@@ -322,11 +321,10 @@ def further_on(joined: Joined) -> Append:
 
 
 def first_of_its_term(joined: Joined) -> Append:
-    """As an import has it, which comes before any decree. Where a term begins is noted."""
-    leave_unopened(joined)
-    message = following(joined)
-    assert message.previous_term < message.term
-    return replace(message, batch=message.batch.placed(epoch=message.term, base_offset=message.previous_end))
+    """Where a term begins is noted."""
+    joined.lose = lambda sender, to, message: isinstance(message, Append)
+    bring(joined)
+    return joined.messages(Append, "a", "b")[-1]
 
 
 SENT: dict[str, Callable[[Joined], Append]] = {
@@ -346,11 +344,11 @@ def test_what_does_not_simply_follow_goes_the_long_way(unusual: Callable[[Joined
     assert not is_short(joined, "b", Received("a", unusual(joined)))
 
 
-def remind(joined: Joined) -> None:
+def ask(joined: Joined) -> None:
     """It will say what it has once its promise is on disk."""
     joined.stalled = {"b"}
     joined.appoint(three(CHAIN, 2))
-    joined.happen("b", Connected("a"))
+    joined.happen("b", Received("a", Commit(first_term(2), 0)))
     member = joined.phasers["b"].following
     assert member is not None and member.demanded
 
@@ -367,7 +365,7 @@ def leave_behind(joined: Joined) -> None:
 
 
 FOLLOWING: dict[str, Callable[[Joined], object]] = {
-    "reminded": remind,
+    "asked what it has": ask,
     "importing": lambda joined: joined.happen("b", Imports(True)),
     "restarted": lambda joined: joined.restart("b"),
     "before one that has restarted": lambda joined: tell(joined, "b", Received("c", Estranged(TERM))),
