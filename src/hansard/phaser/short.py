@@ -98,6 +98,7 @@ def in_step(relay: Relay) -> bool:
             feed.next != end
             or not feed.introduced
             or feed.transfer is not None
+            or feed.fetching
             or feed.flight_bytes >= flight_bytes_max
         ):
             return False
