@@ -52,7 +52,7 @@ QUIET_S: Final = 30e-6
 """After so long without a turn the loop was waiting: there is hardly anything else to be read, so what came is handled
 at once. Otherwise a turn waits until everything that is ready has been read."""
 PATIENCE_S: Final = 0.001
-"""What a turn leaves for later is done after so long, if no other turn has come."""
+"""What a turn leaves for later is done after so long at the latest."""
 WAIT_US_MAX: Final = 3600 * 1_000_000
 """No submission is waited for any longer."""
 
@@ -302,14 +302,9 @@ class Node:
         self._flush()
 
     def _waited(self) -> None:
-        """Unless there was another turn meanwhile, which has left something in its turn."""
+        """However short a time ago something was left: others may have had turns all the while."""
         self._patience = None
-        if self._broken or not self._unfinished:
-            return
-        left_s = self._turned_s + PATIENCE_S - time.monotonic()
-        if left_s > 0:
-            self._patience = self._loop.call_later(left_s, self._waited)
-        else:
+        if self._unfinished and not self._broken:
             self._try(lambda: self._finish(patient=False))
 
     def _flush(self) -> None:

@@ -61,7 +61,7 @@ QUIET_S: Final = 30e-6
 """After so long without a turn the loop was waiting: there is hardly anything else to be read, so what came is handled
 at once. Otherwise a turn waits until everything that is ready has been read."""
 PATIENCE_S: Final = 0.001
-"""What a turn leaves for later is done after so long, if no other turn has come."""
+"""What a turn leaves for later is done after so long at the latest."""
 TIDY_S: Final = 5.0
 
 
@@ -238,15 +238,9 @@ class Shell:
             reception.flush()
 
     def _waited(self) -> None:
-        """Unless there was another turn meanwhile, which has left something in its turn."""
+        """However short a time ago something was left: other buckets may have had turns all the while."""
         self._patience = None
-        core = self.core
-        if self._broken or core is None or not core.unfinished:
-            return
-        left_s = self._turned_s + PATIENCE_S - time.monotonic()
-        if left_s > 0:
-            self._patience = self._loop.call_later(left_s, self._waited)
-        else:
+        if self.core is not None and self.core.unfinished and not self._broken:
             self._try(self._finish)
 
     def _finish(self) -> None:
