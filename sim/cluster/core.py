@@ -36,6 +36,13 @@ class _Watched(Turns):
         self._seen: dict[int, tuple[Sequence[event.Event], list[bucket.Effect]]] = {}
         """Of each bucket whose turn is begun: what happened, and what was wanted so far."""
 
+    def begin(self, copy: Copy) -> None:
+        """However patient: two turns are not to be judged as one."""
+        begun = self._begun.pop(copy.bucket, None)
+        if begun is not None:
+            self._finish(begun)
+        super().begin(copy)
+
     def _begin(self, copy: Copy) -> None:
         self._seen[copy.bucket] = copy.inbox, []
         self._watcher.world.witness.before_turn(self._watcher, copy, copy.inbox)

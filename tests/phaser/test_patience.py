@@ -86,3 +86,11 @@ def test_applications_are_never_behind() -> None:
     leader = joined.phasers["a"]
     leader.begin([acknowledged(joined)], 0, 1)
     assert leader.ledger.unsettled and not patient(leader)
+
+
+def test_what_went_the_short_way_is_noted_before_anything_else_whoever_forgets_to() -> None:
+    """Otherwise two batches would get one place."""
+    leader = answered().phasers["a"]
+    for number in (2, 3):
+        (append,) = sent([*leader.begin([submit(number, number - 1)], 0, 1)])
+        assert isinstance(append, Append) and append.batch.header.base_offset == number

@@ -138,6 +138,8 @@ class Phaser:
         relay = self.relay
         if relay is not None:
             relay.now_us = now_us
+        if self.ledger.late is not None:  # nobody should leave that, and nothing may come before it
+            self.effects += self.finish()
         if len(events) != 1 or not self._took_short(events[0]):
             if self.ledger.unsettled:
                 self.effects += self.finish()
