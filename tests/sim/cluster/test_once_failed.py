@@ -8,6 +8,7 @@ from sim.cluster.run import run
 ONCE_FAILED = {
     35: "who had departed while a backlog was long held its clients back for ever",
     54: "the same",
+    70: "a copy had two turns in one of its node's, and what the first had answered was not told to who judges",
     99: "a leader of the atomic log that had just restarted believed the one of two clocks that was wrong",
     157: "two left in order while the third had lost its disk and was not known to be gone: nobody could come back",
     244: "an expansion did not come to its end",
