@@ -91,6 +91,7 @@ def test_applications_are_never_behind() -> None:
 def test_what_went_the_short_way_is_noted_before_anything_else_whoever_forgets_to() -> None:
     """Otherwise two batches would get one place."""
     leader = answered().phasers["a"]
+    leader.finish()
     for number in (2, 3):
         (append,) = sent([*leader.begin([submit(number, number - 1)], 0, 1)])
         assert isinstance(append, Append) and append.batch.header.base_offset == number
